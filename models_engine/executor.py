@@ -235,6 +235,6 @@ def connect(address: str, *, seconds: float) -> Any:
     try:
         module = import_module("models_engine.cluster")
     except ModuleNotFoundError as error:
-        told = gettext_noop("a cluster needs the extra crowdrank[cluster], and %(name)s is not installed")
-        raise ClusterUnreachable(Message.of(told, name=str(error.name))) from error
+        text = gettext_noop("a cluster needs the extra crowdrank[cluster], and %(name)s is not installed")
+        raise ClusterUnreachable(Message.of(text, name=str(error.name))) from error
     return module.Cluster(address, seconds=seconds)

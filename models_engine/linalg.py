@@ -181,8 +181,8 @@ def check_dense(n_items: int) -> None:
     """Raise TooLarge if an (n_items, n_items) matrix would be too large."""
     if n_items > MAX_MATRIX_ITEMS:
         gib = 8 * n_items**2 / 2**30
-        told = gettext_noop(
+        text = gettext_noop(
             "a covariance of %(n)d items takes %(gib)s GiB; the limit is %(limit)d items. Use "
             "difference_variance(left, right) for the pairs you need, or sample(n, rng=rng) for joint draws."
         )
-        raise TooLarge(Message.of(told, n=n_items, gib=f"{gib:.1f}", limit=MAX_MATRIX_ITEMS))
+        raise TooLarge(Message.of(text, n=n_items, gib=f"{gib:.1f}", limit=MAX_MATRIX_ITEMS))

@@ -51,8 +51,8 @@ RAISE_ITERATIONS = gettext_noop("this is not below %(tolerance)s: raise max_iter
 
 def propagation_message(converged: bool, change: float, n_iterations: int, tolerance: float) -> Message:
     """Return how expectation propagation ended."""
-    told = gettext_noop("expectation propagation: last change %(change)s after %(n)d iterations")
-    message = Message.of(told, change=f"{change:.1g}", n=n_iterations)
+    text = gettext_noop("expectation propagation: last change %(change)s after %(n)d iterations")
+    message = Message.of(text, change=f"{change:.1g}", n=n_iterations)
     if converged:
         return message
     return Message.joined(message, Message.of(RAISE_ITERATIONS, tolerance=f"{tolerance:g}"))

@@ -158,12 +158,12 @@ class BasePosterior(ABC):
         order = np.argsort(-self.utilities(), kind="stable")
         mean, sd = self.utilities()[order], self.standard_deviations()[order]
         low, high = mean - Z90 * sd, mean + Z90 * sd
-        said = "" if self.diagnostics.converged else f" It has not converged: {self.diagnostics.message}"
+        note = "" if self.diagnostics.converged else f" It has not converged: {self.diagnostics.message}"
         return html_table(
             {"item": order, "utility": mean, "sd": sd, "low": low, "high": high},
             caption=f"{type(self).__name__} over the utilities of {self.n_items:,} items",
             interval=("low", "utility", "high"),
-            notes=(f"Low and high: the central 90% interval.{said}",),
+            notes=(f"Low and high: the central 90% interval.{note}",),
         )
 
     def _meta(self) -> NDArray:

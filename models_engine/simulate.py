@@ -27,8 +27,8 @@ def _read_sizes(**sizes: int) -> list[int]:
         if size < 1:
             raise InvalidData(f"{name} is {size}; give 1 or more.", value=size)
     if np.prod(found, dtype=np.float64) > MAX_VALUES:
-        told = " and ".join(f"{name}={size:,}" for name, size in zip(sizes, found, strict=True))
-        raise TooLarge(f"{told} make more than {MAX_VALUES:,} values; simulate fewer.")
+        sizes_text = " and ".join(f"{name}={size:,}" for name, size in zip(sizes, found, strict=True))
+        raise TooLarge(f"{sizes_text} make more than {MAX_VALUES:,} values; simulate fewer.")
     return found
 
 

@@ -48,11 +48,13 @@ class Attention:
         """
         n = len(mean)
         ranked = np.sort(self.unit * mean)
-        near = np.concatenate([_told(ranked[step:] - ranked[:-step]) for step in range(1, min(N_PLACES, n - 1) + 1)])
+        near = np.concatenate(
+            [_information(ranked[step:] - ranked[:-step]) for step in range(1, min(N_PLACES, n - 1) + 1)]
+        )
         rng = np.random.default_rng(0)
         one = rng.integers(n, size=4_000)
         other = (one + rng.integers(1, n, size=4_000)) % n
-        closer = float(near.mean() / _told(ranked[one] - ranked[other]).mean())
+        closer = float(near.mean() / _information(ranked[one] - ranked[other]).mean())
         future = self.balanced + (1 - self.balanced) * closer
         return future / (1 - self.adaptive_so_far + self.adaptive_so_far * closer)
 
@@ -71,6 +73,6 @@ class Attention:
         return sd**4 * open_density(distance, sd[:, :, None], self.margin / 2).sum(axis=2)
 
 
-def _told(distance: Floats) -> Floats:
+def _information(distance: Floats) -> Floats:
     chance = expit(distance)
     return np.asarray(chance * (1 - chance))

@@ -51,15 +51,15 @@ class ImpliedAnswers:
     """What answers say of each cell of their sets, a row for each; all arrays (n_rows,).
 
     answer: which label.   cell, who: numbers.   value: 1 where the cell's first item was preferred, -1 where the
-    second, else 0.   told: whether the answer tells the two apart or ties them.   shown_first: whether the cell's
-    first item was shown before the other.
+    second, else 0.   informative: whether the answer tells the two apart or ties them.
+    shown_first: whether the cell's first item was shown before the other.
     """
 
     answer: Ints
     cell: Ints
     who: Ints
     value: Floats
-    told: Bools
+    informative: Bools
     shown_first: Bools
 
     def subset(self, rows: NDArray) -> "ImpliedAnswers":
@@ -69,7 +69,7 @@ class ImpliedAnswers:
             self.cell[rows],
             self.who[rows],
             self.value[rows],
-            self.told[rows],
+            self.informative[rows],
             self.shown_first[rows],
         )
 
@@ -108,10 +108,10 @@ def implied_answers(data: Comparisons) -> tuple[ImpliedAnswers, JudgedSets]:
         ranks = np.take_along_axis(group.ranks, order, axis=1)
         first, second = np.triu_indices(group.size, 1)
         value = np.sign(ranks[:, second] - ranks[:, first])
-        told = (value != 0) | group.ties_count[:, None]
+        informative = (value != 0) | group.ties_count[:, None]
         cell = starts[number[group.label]][:, None] + np.arange(len(first))
         each = (np.repeat(one, len(first)) for one in (group.label, group.annotators))
         answer, who = each
         before = order[:, first] < order[:, second]
-        columns.append((answer, cell.ravel(), who, value.ravel().astype(float), told.ravel(), before.ravel()))
+        columns.append((answer, cell.ravel(), who, value.ravel().astype(float), informative.ravel(), before.ravel()))
     return ImpliedAnswers(*(np.concatenate(column) for column in zip(*columns, strict=True))), judged

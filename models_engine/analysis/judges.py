@@ -136,23 +136,23 @@ def _figure(value: float, draws: list[float], n: int) -> Figure:
 
 def _orders(machine: ImpliedAnswers, sets: JudgedSets) -> dict[str, Figure]:
     """Return what the cells shown both ways round tell of the machine, each set by the mean over its cells."""
-    sums, told, counts = np.zeros((3, 2, sets.n_cells))
+    sums, preferred, counts = np.zeros((3, 2, sets.n_cells))
     for side in (0, 1):
         rows = machine.shown_first == bool(side)
         own = machine.cell[rows]
         sums[side] = np.bincount(own, machine.value[rows], sets.n_cells)
-        told[side] = np.bincount(own, machine.told[rows], sets.n_cells)
+        preferred[side] = np.bincount(own, machine.informative[rows], sets.n_cells)
         counts[side] = np.bincount(own, minlength=sets.n_cells)
-    both = np.flatnonzero((counts > 0).all(axis=0) & (told.sum(axis=0) > 0))
+    both = np.flatnonzero((counts > 0).all(axis=0) & (preferred.sum(axis=0) > 0))
     if not len(both):
         return {"order": UNKNOWN, "position": UNKNOWN}
     swapped, straight = sums[:, both] / counts[:, both]
-    said = (told[:, both] / counts[:, both]).sum(axis=0)
+    total = (preferred[:, both] / counts[:, both]).sum(axis=0)
     _, own = np.unique(sets.set_of[both], return_inverse=True)
     n = int(own.max()) + 1
     cells = np.bincount(own, minlength=n)
     same = float((np.bincount(own, np.sign(swapped) == np.sign(straight), n) / cells).mean())
-    first = float(0.5 + (np.bincount(own, straight - swapped, n) / np.bincount(own, said, n)).mean() / 2)
+    first = float(0.5 + (np.bincount(own, straight - swapped, n) / np.bincount(own, total, n)).mean() / 2)
     return {
         "order": Figure(same, *wilson_interval(same, n, LEVEL), n),
         "position": Figure(first, *wilson_interval(first, n, LEVEL), n),
@@ -181,9 +181,11 @@ def best_places(data: Comparisons) -> list[Figure]:
 
 @dataclass(frozen=True, eq=False)
 class _Moments:
-    """Sums by cell. who, cell, value, square, told (n,): one row for each person and cell, means over their answers.
+    """Sums by cell. who, cell, value, square, informative (n,): one row for each person and cell, means over their
+    answers.
 
-    asked, squared, said (n_cells,): the mean of the machine's answers, of their squares, and of whether they tell.
+    asked, squared, asked_informative (n_cells,): the mean of the machine's answers, of their squares, and of whether
+    they tell the two apart.
     n_asked (n_cells,): how many.   n_answers: of the machine.
     """
 
@@ -191,13 +193,13 @@ class _Moments:
     who: Ints
     value: Floats
     square: Floats
-    told: Floats
+    informative: Floats
     sets: JudgedSets
     n_people: int
     n_people_answers: int
     asked: Floats
     squared: Floats
-    said: Floats
+    asked_informative: Floats
     n_asked: Floats
     n_answers: int
     longer: Floats  # sign of the difference in length, 0 where equal or unknown
@@ -224,13 +226,26 @@ class _Moments:
         def by_cell(column: NDArray) -> Floats:
             return np.bincount(machine.cell, column, sets.n_cells) / np.maximum(n_asked, 1)
 
-        value, square, told = (by_person(column) for column in (people.value, people.value**2, people.told))
-        asked, squared, said = (by_cell(column) for column in (machine.value, machine.value**2, machine.told))
+        value, square, informative = (
+            by_person(column) for column in (people.value, people.value**2, people.informative)
+        )
+        asked, squared, asked_informative = (
+            by_cell(column) for column in (machine.value, machine.value**2, machine.informative)
+        )
         longer = np.zeros(sets.n_cells) if lengths is None else np.nan_to_num(np.sign(lengths))
         n_all = people.n_answers if n_people_answers is None else n_people_answers
         return cls(
-            *(rows // max(len(names), 1), rows % max(len(names), 1), value, square, told, sets, len(names), n_all),
-            *(asked, squared, said, n_asked, machine.n_answers, longer),
+            *(
+                rows // max(len(names), 1),
+                rows % max(len(names), 1),
+                value,
+                square,
+                informative,
+                sets,
+                len(names),
+                n_all,
+            ),
+            *(asked, squared, asked_informative, n_asked, machine.n_answers, longer),
         )
 
     @property
@@ -300,10 +315,12 @@ class _Moments:
         }
 
     def _lengths(self, of_cells: Floats, of_people: Floats, mean: Floats, total: Floats) -> dict[str, float]:
-        said = np.bincount(self.cell, of_people[self.who] * self.told, self.sets.n_cells) / np.maximum(total, 1e-12)
+        total_informative = np.bincount(
+            self.cell, of_people[self.who] * self.informative, self.sets.n_cells
+        ) / np.maximum(total, 1e-12)
         weight = of_cells * ((total > 0) & (self.n_asked > 0)) * np.abs(self.longer)
-        longer = 0.5 + _ratio(weight @ (self.longer * self.asked), weight @ self.said) / 2
-        people_longer = 0.5 + _ratio(weight @ (self.longer * mean), weight @ said) / 2
+        longer = 0.5 + _ratio(weight @ (self.longer * self.asked), weight @ self.asked_informative) / 2
+        people_longer = 0.5 + _ratio(weight @ (self.longer * mean), weight @ total_informative) / 2
         return {"longer": longer, "people_longer": people_longer, "longer_difference": longer - people_longer}
 
 

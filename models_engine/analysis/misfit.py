@@ -153,9 +153,15 @@ class _Sums:
     def add(self, sets: _Sets, ranks: Ints) -> None:
         first, second = np.triu_indices(sets.group.size, 1)
         outcome = (1 + np.sign(ranks[:, second] - ranks[:, first])) / 2
-        told = np.where((outcome != 0.5) | (sets.group.size == 2), sets.weight, 0.0)
+        weight = np.where((outcome != 0.5) | (sets.group.size == 2), sets.weight, 0.0)
         squared, variance = (outcome - sets.mean) ** 2, sets.variance * sets.left_over
-        parts = [told * squared, told * variance, told * squared / variance, told, (told > 0).astype(np.float64)]
+        parts = [
+            weight * squared,
+            weight * variance,
+            weight * squared / variance,
+            weight,
+            (weight > 0).astype(np.float64),
+        ]
         for side in SIDES:
             for row, values in zip(self.total[side], parts, strict=True):
                 row += sum_by_side(sets, values, side, self.size[side])

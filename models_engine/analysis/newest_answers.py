@@ -86,8 +86,8 @@ def _step(
     pull, weight = _mode(before, among, wins, total, unit)
     root = np.sqrt(weight)
     factor = np.linalg.cholesky(np.eye(len(low)) + root[:, None] * among * root)
-    told = scipy.linalg.solve_triangular(factor, root[:, None] * across.T, lower=True)
-    return mean + across @ pull, covariance - told.T @ told
+    reduction = scipy.linalg.solve_triangular(factor, root[:, None] * across.T, lower=True)
+    return mean + across @ pull, covariance - reduction.T @ reduction
 
 
 def _mode(before: Floats, among: Floats, wins: Floats, total: Floats, unit: float) -> tuple[Floats, Floats]:

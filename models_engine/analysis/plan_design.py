@@ -117,9 +117,9 @@ def expected_reliability(design: Design) -> float:
     effective = comparisons_per_showing(design.kind, k)
     points, weights = np.polynomial.hermite_e.hermegauss(40)
     with np.errstate(over="ignore"):  # a comparison of items that far apart tells nothing
-        told = float((weights / (2 + 2 * np.cosh(np.sqrt(2) * sd * points))).sum() / weights.sum())
+        per_answer = float((weights / (2 + 2 * np.cosh(np.sqrt(2) * sd * points))).sum() / weights.sum())
     comparisons = max(effective * design.n_labels * k / design.n_items - 1, 0.0)
-    information = sd**2 * told * comparisons
+    information = sd**2 * per_answer * comparisons
     return information / (1 + information)
 
 

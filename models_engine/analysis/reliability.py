@@ -73,8 +73,8 @@ def compute_separation(means: ArrayLike, deviations: ArrayLike) -> float:
     """
     mean, deviation = centre(read_values(means, "means")), read_deviations(deviations, "deviations")
     check_rows({"means": mean, "deviations": deviation}, "item")
-    told, doubt = float((mean**2).sum()), float((deviation**2).sum())
-    return told / (told + doubt) if len(mean) > 1 and told + doubt > 0 else float("nan")
+    spread, doubt = float((mean**2).sum()), float((deviation**2).sum())
+    return spread / (spread + doubt) if len(mean) > 1 and spread + doubt > 0 else float("nan")
 
 
 def scale_separation(

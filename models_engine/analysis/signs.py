@@ -20,6 +20,6 @@ def surely_differs(wrong: ArrayLike, *, most_wrong: float = MAX_WRONG) -> NDArra
     wrong, most_wrong = read_values(wrong, "wrong", least=0.0, most=1.0), read_number(most_wrong, "most_wrong", least=0)
     order = np.argsort(wrong, kind="stable")
     average = np.cumsum(wrong[order]) / np.arange(1, len(order) + 1)
-    said = np.zeros(len(order), dtype=bool)
-    said[order[average <= most_wrong]] = True
-    return said
+    differs = np.zeros(len(order), dtype=bool)
+    differs[order[average <= most_wrong]] = True
+    return differs

@@ -263,13 +263,13 @@ def forecast_labels_for_spread(
     """
     if (width is None) == (reliability is None):
         raise InvalidSetting(f"width is {width}, reliability {reliability}; give either of them.")
-    told = float((centre(posterior.utilities()) ** 2).sum() + (posterior.standard_deviations() ** 2).sum())
+    expected = float((centre(posterior.utilities()) ** 2).sum() + (posterior.standard_deviations() ** 2).sum())
 
     def is_met(mean: Floats, variance: Floats, truth: Floats) -> Bools:
         spread = np.broadcast_to(variance, mean.shape)
         if width is not None:
             return np.asarray(2 * Z90 * np.sqrt(spread.max(axis=1)) <= width)
-        return np.asarray(spread.sum(axis=1) <= (1 - (reliability or 0.0)) * told)
+        return np.asarray(spread.sum(axis=1) <= (1 - (reliability or 0.0)) * expected)
 
     n_draws = min(_n_draws(posterior.n_items), MIN_DRAWS)
     found = _until(posterior, is_met, n_labels=n_labels, n_draws=n_draws, prior_sd=prior_sd, rng=rng, rule=rule)

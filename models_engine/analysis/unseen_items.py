@@ -129,17 +129,17 @@ def _regress(y: Floats, precision: Floats, x: Floats, part: Ints, new: Floats, h
     slopes = np.concatenate([[0.0], spread * SCALES])
     evidence = np.array([[fit.evidence(slope) for slope in slopes] for fit in fits])
     weight = softmax(evidence + np.log(SCALES)[:, None])
-    means, variances, shares, told = [], [], [], []
+    means, variances, shares, explained_shares = [], [], [], []
     for row, column in np.argwhere(weight >= LEAST_WEIGHT * weight.max()):
         mean, variance = fits[row].predict(slopes[column], new, home_of)
-        told.append(slopes[column] ** 2 / (slopes[column] ** 2 + fits[row].item_sd ** 2))
+        explained_shares.append(slopes[column] ** 2 / (slopes[column] ** 2 + fits[row].item_sd ** 2))
         means.append(mean)
         variances.append(variance)
         shares.append(weight[row, column])
     share = np.array(shares) / sum(shares)
     mean = share @ np.array(means)
     variance = share @ (np.array(variances) + (np.array(means) - mean) ** 2)
-    explained = float(share @ told) if x.shape[1] else 0.0
+    explained = float(share @ explained_shares) if x.shape[1] else 0.0
     return Predictions(mean, np.sqrt(variance), explained)
 
 

@@ -148,7 +148,7 @@ def format_table(found: Sequence[ActiveResult]) -> str:
         lines.append(f"{scenario}: {_about(scenario)} ({n_crowds} crowds, {looks[at]:,} labels)")
         lines.append(f"  {'':<46}" + "".join(f"{name:>15}" for name in (*MEASURES, "coverage")) + f"{'CPU s':>8}")
         for rule, values in curves.items():
-            told = f"  {RULES[rule][1]:<46}"
+            line = f"  {RULES[rule][1]:<46}"
             for column, name in enumerate(MEASURES):
                 sign = -1.0 if name == "width" else 1.0
                 if rule == "balanced" or "balanced" not in curves:
@@ -157,13 +157,13 @@ def format_table(found: Sequence[ActiveResult]) -> str:
                     ratio = partial(labels_ratio, looks, place=at)
                     middle, error = ratio(sign * curves["balanced"][:, :, column], sign * values[:, :, column])
                     cell = f"{middle:.2f} ±{error:.2f}" if np.isfinite(middle) else f"over {looks[-1] / looks[at]:.2f}"
-                told += f"{cell:>15}"
+                line += f"{cell:>15}"
             covered = values[:, at, -1]
             cell = (
                 f"{covered.mean():.3f} ±{covered.std(ddof=1) / np.sqrt(len(covered)):.3f}" if len(covered) > 1 else ""
             )
             seconds = np.mean([one.cpu_s for one in here if one.rule == rule])
-            lines.append(told + f"{cell:>15}{seconds:>8.1f}")
+            lines.append(line + f"{cell:>15}{seconds:>8.1f}")
     return "\n".join(lines)
 
 

@@ -34,8 +34,8 @@ def information(world: World, variance: float) -> float:
     lapse = 1 - world.reliability
     up, down = expit(z), expit(-z)  # by themselves: 1 - up is 0 where z is large
     slope = (1 - 2 * lapse) * up * down
-    told = slope**2 / ((lapse + (1 - 2 * lapse) * up) * (lapse + (1 - 2 * lapse) * down))
-    return float(WEIGHTS @ (told @ world.activity) / WEIGHTS.sum())
+    per_answer = slope**2 / ((lapse + (1 - 2 * lapse) * up) * (lapse + (1 - 2 * lapse) * down))
+    return float(WEIGHTS @ (per_answer @ world.activity) / WEIGHTS.sum())
 
 
 def least_ratio(world: World, n_labels: int, *, share: float = 0.0, age: float = 0.0) -> float:
@@ -50,8 +50,8 @@ def least_ratio(world: World, n_labels: int, *, share: float = 0.0, age: float =
     behind = round(age / STEP)
     while precisions[-1] < goal:
         known = precisions[max(0, len(precisions) - 1 - behind)]
-        told = share * balanced + (1 - share) * information(world, 2 / known)
-        precisions.append(precisions[-1] + STEP * each * told)
+        gained = share * balanced + (1 - share) * information(world, 2 / known)
+        precisions.append(precisions[-1] + STEP * each * gained)
     before, after = precisions[-2:]
     steps = len(precisions) - 2 + (goal - before) / (after - before)
     return steps * STEP / n_labels

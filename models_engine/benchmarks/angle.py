@@ -159,15 +159,15 @@ def _hold_out(part: str, options: argparse.Namespace) -> list[dict[str, object]]
         rows = hold_out(data.rankings_b[chosen], 100, options.seed, (2,), PRIOR_SD)
     print(f"{'model':<15}{'nats':>9}{'from PL':>10}{'s.e.':>8}{'CPU s':>8}")
     for row in rows:
-        told = "" if row.converged else "  not converged"
-        print(f"{row.model:<15}{row.loss:>9.4f}{row.difference:>+10.4f}{row.error:>8.4f}{row.cpu_s:>8.1f}{told}")
+        note = "" if row.converged else "  not converged"
+        print(f"{row.model:<15}{row.loss:>9.4f}{row.difference:>+10.4f}{row.error:>8.4f}{row.cpu_s:>8.1f}{note}")
     return [asdict(row) for row in rows]
 
 
 def format_best(row: BestItems) -> str:
     """Format one region's ten items of smallest theta, by their numbers in the data."""
-    told = "" if row.converged else ", not converged"
-    head = f"{row.region}, {row.reading}: {row.n} people, kappa {row.kappa:.1f}{told}"
+    note = "" if row.converged else ", not converged"
+    head = f"{row.region}, {row.reading}: {row.n} people, kappa {row.kappa:.1f}{note}"
     each = zip(row.items, row.mean, row.sd, strict=True)
     return "\n".join([head, *(f"  item {item:>3}  theta {mean:>8.4f} +- {sd:.4f}" for item, mean, sd in each)])
 

@@ -79,9 +79,9 @@ def best_ten(data: SushiData, people: int | None = None) -> list[BestItems]:
             theta = -posterior.draws / kappa[:, None]
             mean, sd = theta.mean(axis=0), theta.std(axis=0, ddof=1)
             best = np.argsort(mean)[:10]
-            told = (best.tolist(), mean[best].tolist(), sd[best].tolist())
+            figures = (best.tolist(), mean[best].tolist(), sd[best].tolist())
             converged = posterior.diagnostics.converged
-            rows.append(BestItems(region, reading, labels.n_labels, float(kappa.mean()), *told, converged))
+            rows.append(BestItems(region, reading, labels.n_labels, float(kappa.mean()), *figures, converged))
     return rows
 
 

@@ -110,14 +110,14 @@ class ArrivalRule(Adaptive):
         new = ~answered
         if self.start != PREDICTED or not new.any():
             return fit.mean, fit.covariance
-        told, mean, covariance = (
+        predicted, mean, covariance = (
             predict(fit, self.features, answered),
             from_answered(fit, answered),
             fit.covariance.copy(),
         )
-        mean[new] = told.mean
+        mean[new] = predicted.mean
         covariance[new] = covariance[:, new] = 0.0
-        covariance[new, new] = told.sd**2
+        covariance[new, new] = predicted.sd**2
         return mean, covariance
 
 

@@ -265,10 +265,10 @@ def format_table(found: Sequence[CarelessResult]) -> str:
             values = np.insert(values, 5, excess_losses(found, fit, world), axis=1)
             mean = values.mean(axis=0)
             error = values.std(axis=0, ddof=1) / np.sqrt(len(rows)) if len(rows) > 1 else np.full(len(mean), np.nan)
-            told = (
+            cells = (
                 f"{m:>11.3f} ±{e:.3f}" if np.isfinite(m) else f"{'-':>18}" for m, e in zip(mean, error, strict=True)
             )
-            lines.append(f"  {fit:<44}" + "".join(f"{text:>18}" for text in told))
+            lines.append(f"  {fit:<44}" + "".join(f"{text:>18}" for text in cells))
     return "\n".join(lines)
 
 

@@ -38,22 +38,22 @@ def normal_of_pixels(precision: Floats, shift: Floats, prior: list[Floats]) -> T
     up, and found from the root down: O(n^2), where the thesis solves by conjugate gradients and samples the variances.
     Raises InsufficientData where a part of the picture has no pixel at all.
     """
-    seen, told, log_determinant, eliminated = precision, shift, 0.0, []
+    seen, linear, log_determinant, eliminated = precision, shift, 0.0, []
     for own in reversed(prior):
         among = np.einsum("ik,abk,kj->abij", MIX, _children(seen), MIX)
         np.einsum("abii->abi", among)[..., 1:] += np.moveaxis(own, 0, -1)
-        right = _children(told) @ MIX
+        right = _children(linear) @ MIX
         bands = among[..., 1:, 1:]
         inverse, across = np.linalg.inv(bands), among[..., 0, 1:]
         log_determinant += float(np.linalg.slogdet(bands)[1].sum())
         gain, alone = (np.einsum("abij,abj->abi", inverse, one) for one in (across, right[..., 1:]))
         seen = among[..., 0, 0] - (across * gain).sum(axis=-1)
-        told = right[..., 0] - (across * alone).sum(axis=-1)
+        linear = right[..., 0] - (across * alone).sum(axis=-1)
         eliminated.append((inverse, gain, alone))
     if seen.min() <= 0:
         raise InsufficientData("a part of the picture has no pixel at all; leave fewer out.")
     log_determinant += float(np.log(seen).sum())
-    value, variance, means, spreads = told / seen, 1 / seen, [], []
+    value, variance, means, spreads = linear / seen, 1 / seen, [], []
     for inverse, gain, alone in reversed(eliminated):
         mean = alone - gain * value[..., None]
         joint = np.empty((*value.shape, 4, 4))

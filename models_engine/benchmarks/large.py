@@ -114,28 +114,28 @@ Fit = Callable[[Comparisons, Progress], BasePosterior]
 def measure(estimator: str, n_items: int, n_annotators: int, n_labels: int, seed: int) -> LargeResult:
     """Simulate one crowd and fit it; each step is told on stderr."""
     task = LargeTask.of(n_items, n_annotators, n_labels, seed)
-    return judge(task, lambda data, told: ESTIMATORS[estimator].estimator().fit(data, progress=told))
+    return judge(task, lambda data, report: ESTIMATORS[estimator].estimator().fit(data, progress=report))
 
 
-def fit_without_matrix(data: Comparisons, told: Progress) -> BasePosterior:
+def fit_without_matrix(data: Comparisons, report: Progress) -> BasePosterior:
     """Fit CollaborativeGP to any number of items as it is past its limit, see LargeFit."""
     settings, rng = CollaborativeGP(), np.random.default_rng(0)
     named = build_sites_with_rankings(data, graded=False, sided=sided_labels(data, side=False))
     sites = cap_sites(named, settings.max_pairs, rng)
-    return LargeFit(settings, data, sites, rng, Steps(settings.max_iterations, told)).run(None)
+    return LargeFit(settings, data, sites, rng, Steps(settings.max_iterations, report)).run(None)
 
 
 def judge(task: LargeTask, fit: Fit) -> LargeResult:
     """Fit one crowd and compare with the truth; each step is told on stderr."""
     began = time.process_time()
 
-    def told(step: int, total: int, objective: float) -> None:
+    def report(step: int, total: int, objective: float) -> None:
         seconds = time.process_time() - began
         print(f"{seconds:8.0f} s {peak_mib():6.0f} MiB step {step}: {objective:.4g}", file=sys.stderr, flush=True)
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConverged)
-        posterior = fit(task.data, told)
+        posterior = fit(task.data, report)
     seconds, peak = time.process_time() - began, peak_mib()
     error = np.abs(posterior.utilities() - task.crowd.utilities)
     return LargeResult(
@@ -182,7 +182,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def print_both(task: LargeTask) -> None:
-    dense = judge(task, lambda data, told: CollaborativeGP().fit(data, progress=told))
+    dense = judge(task, lambda data, report: CollaborativeGP().fit(data, progress=report))
     print_result("with a matrix", dense)
     sparse = judge(task, fit_without_matrix)
     print_result("without", sparse)

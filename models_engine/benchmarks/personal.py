@@ -72,7 +72,7 @@ GROUPS = (8, 12, 20, 40)  # people, of 30 pairs each over 20 items
 
 @dataclass(frozen=True)
 class PersonalResult:
-    """One fit of one crowd: coverage of 90% intervals; what was said surely to differ, and how much of that wrongly.
+    """One fit of one crowd: coverage of 90% intervals; n_sure: differences said to be sure; wrong: of these.
 
     found: of differences that are clear, the share said with the right sign.
     """
@@ -82,7 +82,7 @@ class PersonalResult:
     seed: int
     own: float
     difference: float
-    said: int
+    n_sure: int
     wrong: int
     found: float
     cpu_s: float
@@ -114,18 +114,18 @@ def measure(name: str, scenario: str, seed: int) -> PersonalResult:
     begun = time.process_time()
     tastes = fitted(name, data).tastes
     seconds = time.process_time() - begun
-    own, apart, said, wrong, right, clear = [], [], 0, 0, 0, 0
+    own, apart, n_sure, wrong, right, clear = [], [], 0, 0, 0, 0
     for one in annotator_utilities(tastes):
         truth = centre(people.own[one.annotator])
         differs = truth - people.utilities
         own.append(np.abs(one.mean - truth) < Z * one.sd)
         apart.append(np.abs(one.difference - differs) < Z * one.difference_sd)
         sure, same = surely_differs(one.wrong_sign), one.difference * differs > 0
-        said, wrong = said + int(sure.sum()), wrong + int((sure & ~same).sum())
+        n_sure, wrong = n_sure + int(sure.sum()), wrong + int((sure & ~same).sum())
         right += int((sure & same & (np.abs(differs) > MIN_CLEAR_DIFFERENCE)).sum())
         clear += int((np.abs(differs) > MIN_CLEAR_DIFFERENCE).sum())
     shares = (float(np.mean(own)), float(np.mean(apart)))
-    return PersonalResult(name, scenario, seed, *shares, said, wrong, right / max(1, clear), seconds)
+    return PersonalResult(name, scenario, seed, *shares, n_sure, wrong, right / max(1, clear), seconds)
 
 
 def measure_groups(n_people: int, seed: int, *, camps: bool, name: str = "CollaborativeGP") -> GroupsResult:
@@ -149,7 +149,7 @@ def format_table(found: Sequence[PersonalResult]) -> str:
     for name in dict.fromkeys(one.estimator for one in found):
         for scenario in dict.fromkeys(one.scenario for one in found):
             rows = [one for one in found if (one.estimator, one.scenario) == (name, scenario)]
-            values = np.array([[one.own, one.difference, one.said, one.wrong, one.found, one.cpu_s] for one in rows])
+            values = np.array([[one.own, one.difference, one.n_sure, one.wrong, one.found, one.cpu_s] for one in rows])
             mean, error = values.mean(axis=0), standard_errors(values)
             share, share_error = ratio(values[:, 3], values[:, 2])
             lines.append(
@@ -164,8 +164,8 @@ def groups_table(found: Sequence[GroupsResult]) -> str:
     lines = [f"{'':<30}{'too few to tell':>16}{'one crowd':>11}{'two':>6}{'more':>6}{'components':>12}"]
     for n_people, camps in dict.fromkeys((one.n_people, one.camps) for one in found):
         rows = [one for one in found if (one.n_people, one.camps) == (n_people, camps)]
-        said = np.array([min(one.n_groups, 3) for one in rows])
-        shares = [(said == n).mean() for n in range(4)]
+        n_found = np.array([min(one.n_groups, 3) for one in rows])
+        shares = [(n_found == n).mean() for n in range(4)]
         name = f"{n_people} people, {'two camps' if camps else 'one taste'}"
         components = np.mean([one.n_components for one in rows])
         lines.append(

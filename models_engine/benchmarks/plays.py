@@ -231,18 +231,18 @@ def as_thesis(cells: CountCells, repeats: int) -> list[ThesisRow]:
         out = rng.permutation(drawn.n_cells) < drawn.n_cells // 4
         train, test = drawn.subset(~out), drawn.subset(out)
         overall = np.full(cells.n_items, train.counts.mean())
-        told = {"one mean, negative binomial": float(negative_binomial_loss(train, test, overall).mean())}
+        losses = {"one mean, negative binomial": float(negative_binomial_loss(train, test, overall).mean())}
         for name, model in (
             ("effects, Poisson", CountModel(0, "poisson")),
             ("effects and 3 factors, Poisson", CountModel(3, "poisson")),
             ("effects, negative binomial", CountModel(0, "negative binomial", n_prior=2.0)),
         ):
             fitted = model.fit(train)
-            told[name] = mean_loss(fitted, test)
+            losses[name] = mean_loss(fitted, test)
             if model.n_factors:
-                told["the same, EM"] = mean_loss(CountModes("EM", fitted.scales).fit(train), test)
-                told["the same, MAP"] = mean_loss(CountModes("MAP", fitted.scales).fit(train), test)
-        for name, loss in told.items():
+                losses["the same, EM"] = mean_loss(CountModes("EM", fitted.scales).fit(train), test)
+                losses["the same, MAP"] = mean_loss(CountModes("MAP", fitted.scales).fit(train), test)
+        for name, loss in losses.items():
             found.setdefault(name, []).append(loss)
     return [ThesisRow(name, float(np.mean(one)), float(np.std(one, ddof=1))) for name, one in found.items()]
 

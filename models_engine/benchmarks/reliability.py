@@ -123,10 +123,10 @@ def _work(task: tuple[str, str, str, int, int]) -> Row:
         whole = np.mean([check_whole(crowd, estimator) for crowd in crowds], axis=0)
         parts = [check_halves(crowd, estimator, n_splits, seed + n) for n, crowd in enumerate(crowds)]
     half = np.mean([lines for _, lines in parts], axis=0)
-    said = [Said(*(float(value) for value in line)) for line in (*whole, *half)]
+    figures = [Said(*(float(value) for value in line)) for line in (*whole, *half)]
     found = float(np.mean([value for value, _ in parts]))
     n_labels = sum(crowd.n_labels for crowd in crowds)
-    return Row(name, estimator_name, len(crowds), n_labels, said[0], said[1], found, said[2], said[3])
+    return Row(name, estimator_name, len(crowds), n_labels, figures[0], figures[1], found, figures[2], figures[3])
 
 
 def run(folder: Path, names: Sequence[str], estimators: Sequence[str], n_splits: int, seed: int) -> list[Row]:
@@ -150,8 +150,8 @@ def format_table(rows: Sequence[Row]) -> str:
     return "\n".join(lines)
 
 
-def _format(what: str, said: Said) -> str:
-    return f"{'  ' + what:<44}{said.value:>8.3f}{f'{said.low:.3f} to {said.high:.3f}':>16}{said.inside:>8.2f}"
+def _format(what: str, figure: Said) -> str:
+    return f"{'  ' + what:<44}{figure.value:>8.3f}{f'{figure.low:.3f} to {figure.high:.3f}':>16}{figure.inside:>8.2f}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -168,11 +168,11 @@ class _Run:
         mode = self._mode(NO_PRIOR_SD)
         n = self.labels.total + self.labels.weight.sum()
         if n == 0 or not mode.converged or n * (mode.root**2).sum(axis=0).max() > MIN_VAGUE_VARIANCE:
-            told = gettext_noop(
+            text = gettext_noop(
                 "the likelihood has no maximum: too few rankings, or all agree on something; "
                 'add rankings, or use inference="sir", which has a prior.'
             )
-            raise InsufficientData(Message.of(told))
+            raise InsufficientData(Message.of(text))
         return self._around_mode(resample=False, prior_sd=NO_PRIOR_SD)
 
     def _around_mode(self, *, resample: bool, prior_sd: float | None = None) -> DrawsResult:
@@ -183,8 +183,8 @@ class _Run:
         n, p = self.settings.n_draws * (2 if resample else 1), len(mode.mean)
         normal = self.rng.standard_normal((n, p))
         if not resample:
-            told = gettext_noop("mode of the log posterior, %(value)s, and the normal around it")
-            message = Message.of(told, value=f"{mode.value:.6g}")
+            text = gettext_noop("mode of the log posterior, %(value)s, and the normal around it")
+            message = Message.of(text, value=f"{mode.value:.6g}")
             return (mode.mean + normal @ mode.root.T) @ target.basis.T, self.log, mode.converged, message
         scale = np.sqrt(DEGREES_OF_FREEDOM / self.rng.chisquare(DEGREES_OF_FREEDOM, size=n))[:, None]
         unit = normal * scale
@@ -230,8 +230,8 @@ class _Run:
         points = (np.arange(self.settings.n_draws) + self.rng.random()) / self.settings.n_draws
         rows = np.minimum(np.searchsorted(np.cumsum(weight), points), len(eta) - 1)
         self.log.step(float(np.log(np.exp(log_weight - log_weight.max()).mean()) + log_weight.max()))
-        told = gettext_noop("effective sample size %(worth)s of %(n)d weighted proposals; 100 is enough")
-        message = Message.of(told, worth=f"{worth:.0f}", n=len(eta))
+        text = gettext_noop("effective sample size %(worth)s of %(n)d weighted proposals; 100 is enough")
+        message = Message.of(text, worth=f"{worth:.0f}", n=len(eta))
         return eta[self.rng.permutation(rows)], self.log, converged and worth >= 100, message
 
     def _error_of_constant(self, eta: Floats) -> Message:
@@ -242,10 +242,10 @@ class _Run:
         t = self.labels.t
         exact = log_constant(mean)[0] - log_constant(np.zeros((1, t)))[0]
         error = float(log_sphere_mean(np.linalg.norm(mean), t - 1)) - exact
-        told = gettext_noop("the approximate log constant errs by %(error)s per ranking at the posterior mean")
-        return Message.of(told, error=f"{error:+.4f}")
+        text = gettext_noop("the approximate log constant errs by %(error)s per ranking at the posterior mean")
+        return Message.of(text, error=f"{error:+.4f}")
 
 
 def _described(form: Variational) -> Message:
-    told = gettext_noop("posterior: kappa ~ Gamma(%(a)s, %(b)s), beta %(beta)s")
-    return Message.of(told, a=f"{form.a:.6g}", b=f"{form.b:.6g}", beta=f"{form.beta:.6g}")
+    text = gettext_noop("posterior: kappa ~ Gamma(%(a)s, %(b)s), beta %(beta)s")
+    return Message.of(text, a=f"{form.a:.6g}", b=f"{form.b:.6g}", beta=f"{form.beta:.6g}")

@@ -77,10 +77,10 @@ class AngleBasedMixture:
             if len(tried) > 1 and tried[-1].dic > tried[-2].dic - MIN_DIC_GAIN:
                 break
         best = tried[-2] if len(tried) > 1 and tried[-1].dic > tried[-2].dic - MIN_DIC_GAIN else tried[-1]
-        told = gettext_noop("deviance information criterion by number of groups: %(listed)s")
+        text = gettext_noop("deviance information criterion by number of groups: %(listed)s")
         listed = ", ".join(f"{len(one.groups.groups)}: {one.dic:.1f}" for one in tried)
         bound = Message.of(gettext_noop("bound %(value)s"), value=f"{best.groups.bound:.6g}")
-        message = Message.joined(Message.of(told, listed=listed), bound)
+        message = Message.joined(Message.of(text, listed=listed), bound)
         diagnostics = log.finish(converged=best.converged, message=message)
         order = np.argsort(-best.groups.dirichlet)
         shares, utilities = best.shares[:, order], centre(-best.eta[:, order])

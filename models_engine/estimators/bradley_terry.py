@@ -92,13 +92,13 @@ class BradleyTerry:
             run.learn_scale(_starting_sd(start)) if self.prior_sd is None else run.optimise_at_scale(self.prior_sd)
         )
         converged = run.converged and bool(np.isfinite(run.x).all())
-        told = (
+        text = (
             gettext_noop("all steps below %(tolerance)s")
             if converged
             else gettext_noop("steps not below %(tolerance)s")
         )
         scale = Message.of(gettext_noop("prior_sd %(prior_sd)s"), prior_sd=f"{prior_sd:.6g}")
-        message = Message.joined(Message.of(told, tolerance=f"{self.tolerance:g}"), scale)
+        message = Message.joined(Message.of(text, tolerance=f"{self.tolerance:g}"), scale)
         diagnostics = log.finish(converged=converged, message=message)
         covariance, sds = _covariance(run.curvature)
         f, side, log_nu = problem.split(run.x)

@@ -131,8 +131,8 @@ def choose_estimator(
             losses[name].append(one)
     found = {name: np.concatenate(parts) for name, parts in losses.items() if name not in failed}
     if not found:
-        told = gettext_noop("no estimator could be fitted (%(estimators)s)")
-        raise InsufficientData(Message.joined(Message.of(told, estimators=", ".join(failed)), *failed.values()))
+        text = gettext_noop("no estimator could be fitted (%(estimators)s)")
+        raise InsufficientData(Message.joined(Message.of(text, estimators=", ".join(failed)), *failed.values()))
     return _chosen(names, found, failed, np.concatenate([data.annotators[out] for out in held_out]))
 
 

@@ -97,7 +97,7 @@ class Competitors:
         attentive = np.ones(data.n_annotators)
         for again in range(MAX_REFITS, -1, -1):
             weighted = replace(pairs, weight=pairs.weight * attentive[pairs.annotator])
-            problem, said = self._problem(data, table, contexts, weighted, sided)
+            problem, thresholds = self._problem(data, table, contexts, weighted, sided)
             found = fit_competitors(problem, tolerance=self.tolerance, limit=self.max_iterations, step_done=log.step)
             expected = _Expected.of(problem, weighted, sided, found)
             taste = self._taste(expected, table, contexts) if self.tastes else NO_TASTE
@@ -108,15 +108,15 @@ class Competitors:
                 attentive = former
                 break
         if self.tastes:
-            extra = taste.mean_square * taste_covariance(found.best, *said)
+            extra = taste.mean_square * taste_covariance(found.best, *thresholds)
             found = replace(found, covariance=found.covariance + extra)
         if same_item is not None:
             item = problem.blocks.item
             shared = shared_covariance(found.best, np.where(item < 0, -1, same_item[item]))
             found = replace(found, covariance=found.covariance + found.weights @ found.spreads**2 * shared)
-        told = gettext_noop("effects and spreads converged")
-        told = told if found.converged else gettext_noop("effects not converged; raise max_iterations")
-        diagnostics = log.finish(converged=found.converged, message=Message.of(told))
+        text = gettext_noop("effects and spreads converged")
+        text = text if found.converged else gettext_noop("effects not converged; raise max_iterations")
+        diagnostics = log.finish(converged=found.converged, message=Message.of(text))
         n = table.n_competitors
         return CompetitorPosterior(
             centre(found.mean[:n]),
@@ -134,15 +134,15 @@ class Competitors:
         pairs = data.pairs_with_ties() if self.tied_ranks else data.pairs()
         kept = (pairs.weight > 0) & ((pairs.outcome != 0.5) | (self.ties != "ignore"))
         if not kept.any():
-            told = gettext_noop("there is no answer with a preference or a tie; collect or import answers first.")
-            raise InsufficientData(Message.of(told))
+            text = gettext_noop("there is no answer with a preference or a tie; collect or import answers first.")
+            raise InsufficientData(Message.of(text))
         return pairs.select(kept)
 
     def _problem(
         self, data: Comparisons, table: CompetitorTable, contexts: Ints, pairs: PairTable, sided: NDArray[np.bool_]
     ) -> tuple[CompetitorProblem, tuple[PairTable, Ints]]:
         """Return the problem, and the answers with the row each is in: see `taste_covariance`."""
-        left, right, answers, said = self._answers(pairs, sided, data.n_grades)
+        left, right, answers, thresholds = self._answers(pairs, sided, data.n_grades)
         blocks = Blocks.of(left, right, contexts)
         padding = blocks.item < 0
         features = np.zeros((blocks.n_slots, 0))
@@ -160,7 +160,7 @@ class Competitors:
             table.n_tags,
             self.feature_sd,
         )
-        return problem, said
+        return problem, thresholds
 
     def _answers(
         self, pairs: PairTable, sided: NDArray[np.bool_], n_grades: int
@@ -174,11 +174,16 @@ class Competitors:
         outcome = np.where(swapped, 1 - pairs.outcome, pairs.outcome)
         side_sd = self.side_sd if sided.any() else None
         if self.grades == "ordered" and n_grades:
-            said = Thresholds.of(pairs, outcome, n_grades, halve_ties=self.ties == "half")
-            first, row = _rows((key[said.answer] * n_grades + said.cut) * 2 + (said.sign < 0))
-            one = said.answer[first]
-            graded = GradedAnswers.of(said, first, row, sided[one].astype(np.float64), side_sd)
-            return left[one], right[one], graded, (replace(pairs.select(said.answer), weight=said.weight), row)
+            thresholds = Thresholds.of(pairs, outcome, n_grades, halve_ties=self.ties == "half")
+            first, row = _rows((key[thresholds.answer] * n_grades + thresholds.cut) * 2 + (thresholds.sign < 0))
+            one = thresholds.answer[first]
+            graded = GradedAnswers.of(thresholds, first, row, sided[one].astype(np.float64), side_sd)
+            return (
+                left[one],
+                right[one],
+                graded,
+                (replace(pairs.select(thresholds.answer), weight=thresholds.weight), row),
+            )
         first, row = _rows(key)
         tie_sd = self.tie_sd if self.ties == "davidson" else None
         plain = DavidsonAnswers.of(pairs, outcome, sided[first].astype(np.float64), row, side_sd, tie_sd)
@@ -242,19 +247,19 @@ def _check_size(contexts: Ints, pairs: PairTable, table: CompetitorTable) -> Non
     seen = np.unique(np.concatenate([pairs.left, pairs.right]))
     largest = int(np.bincount(contexts[seen]).max())
     if largest > MAX_CONTEXT_ITEMS:
-        told = gettext_noop(
+        text = gettext_noop(
             "one context has %(n)d compared items; the limit is %(limit)d. Name the context of each item if there are "
             "several, or compare fewer items of it."
         )
-        raise TooLarge(Message.of(told, n=int(largest), limit=MAX_CONTEXT_ITEMS))
+        raise TooLarge(Message.of(text, n=int(largest), limit=MAX_CONTEXT_ITEMS))
     effects = table.n_competitors * (1 + table.n_tags)
     if effects > MAX_EFFECTS:
-        told = gettext_noop(
+        text = gettext_noop(
             "%(n)d competitors and %(tags)d tags make %(effects)d effects; the limit is %(limit)d. Merge tags, or "
             "leave them out."
         )
         counts = {"n": table.n_competitors, "tags": table.n_tags, "effects": effects, "limit": MAX_EFFECTS}
-        raise TooLarge(Message.of(told, **counts))
+        raise TooLarge(Message.of(text, **counts))
 
 
 def _tags(contexts: Ints, tag: Ints) -> Ints:

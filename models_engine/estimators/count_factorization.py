@@ -73,8 +73,8 @@ def check_cells(data: Any) -> None:
     if not isinstance(data, CountCells):
         raise InvalidData(f"data is a {type(data).__name__}; give CountCells.", value=data)
     if not data.n_cells:
-        told = gettext_noop("there are no counts; import a table of annotator, item and count first.")
-        raise InsufficientData(Message.of(told))
+        text = gettext_noop("there are no counts; import a table of annotator, item and count first.")
+        raise InsufficientData(Message.of(text))
 
 
 def has_spare(data: CountCells) -> bool:

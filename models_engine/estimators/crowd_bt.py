@@ -105,9 +105,9 @@ class CrowdBT:
 
     def _fit_mode(self, spec: CrowdFitSpec, x: Floats, log: FitLog, data: Comparisons) -> CrowdPosterior:
         point, _, converged = ascend_objective(spec, x, log.step, self.tolerance / 100)
-        told = gettext_noop("the last step moved the unknowns by less than %(tolerance)s")
-        told = told if converged else gettext_noop("the last step moved the unknowns by more than %(tolerance)s")
-        diagnostics = log.finish(converged=converged, message=Message.of(told, tolerance=f"{self.tolerance / 100:g}"))
+        text = gettext_noop("the last step moved the unknowns by less than %(tolerance)s")
+        text = text if converged else gettext_noop("the last step moved the unknowns by more than %(tolerance)s")
+        diagnostics = log.finish(converged=converged, message=Message.of(text, tolerance=f"{self.tolerance / 100:g}"))
         f, side, log_nu = point.target.split(point.x)
         covariance, own, side_sd = laplace(point)
         scales = replace(spec.scales, log_nu=log_nu)
@@ -116,9 +116,9 @@ class CrowdBT:
 
     def _fit_graded_mode(self, spec: CrowdFitSpec, x: Floats, log: FitLog, data: Comparisons) -> CrowdPosterior:
         found = find_graded_mode(spec, x, log.step, self.tolerance / 100)
-        told = gettext_noop("the last step moved the unknowns by less than %(tolerance)s")
-        told = told if found.converged else gettext_noop("the last step moved the unknowns by more than %(tolerance)s")
-        message = Message.of(told, tolerance=f"{self.tolerance / 100:g}")
+        text = gettext_noop("the last step moved the unknowns by less than %(tolerance)s")
+        text = text if found.converged else gettext_noop("the last step moved the unknowns by more than %(tolerance)s")
+        message = Message.of(text, tolerance=f"{self.tolerance / 100:g}")
         diagnostics = log.finish(converged=found.converged, message=message)
         f, side, _ = found.point.target.split(found.point.x)
         covariance, own, side_sd = laplace(found.point)
@@ -215,12 +215,12 @@ def _mean_reliabilities(point: Point, own: Floats) -> tuple[Floats, Floats]:
 
 def _message(solution: Solution, tolerance: float) -> Message:
     scales = solution.state.scales
-    told = gettext_noop("the last sweep moved every margin and scale by less than %(tolerance)s")
+    text = gettext_noop("the last sweep moved every margin and scale by less than %(tolerance)s")
     if not solution.converged:
-        told = gettext_noop("the last sweep moved a margin or scale by more than %(tolerance)s; raise max_iterations")
+        text = gettext_noop("the last sweep moved a margin or scale by more than %(tolerance)s; raise max_iterations")
     found = gettext_noop("prior_sd %(prior_sd)s, mean reliability %(reliability)s")
     clauses = [
-        Message.of(told, tolerance=f"{tolerance:g}"),
+        Message.of(text, tolerance=f"{tolerance:g}"),
         Message.of(found, prior_sd=f"{scales.prior_sd:.3g}", reliability=f"{scales.reliability.mean:.3g}"),
     ]
     if solution.reversed_probability > 0.01:

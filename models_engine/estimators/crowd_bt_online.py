@@ -106,8 +106,8 @@ class CrowdBTOnline:
             if count % LABELS_PER_STEP == 0:
                 log.step(total)
         log.step(total)
-        told = gettext_noop("one pass over %(n)d pairs, in their order")
-        diagnostics = log.finish(converged=True, message=Message.of(told, n=len(pairs)))
+        text = gettext_noop("one pass over %(n)d pairs, in their order")
+        diagnostics = log.finish(converged=True, message=Message.of(text, n=len(pairs)))
         return state.posterior(self, diagnostics, data)
 
 

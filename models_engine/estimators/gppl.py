@@ -155,15 +155,15 @@ class GPPL:
                 forget=self.forget,
                 on_step=log.step,
             )
-            told = gettext_noop("the last step over all pairs changed a margin by %(change)s of its standard deviation")
-            clauses = [Message.of(told, change=f"{found.change:.2g}")]
+            text = gettext_noop("the last step over all pairs changed a margin by %(change)s of its standard deviation")
+            clauses = [Message.of(text, change=f"{found.change:.2g}")]
             if not found.converged:
                 clauses.append(Message.of(gettext_noop("this is not below 0.2: raise epochs")))
         else:
             solve = maximise_bound if self.inference == "vg" else solve_linearised
             found = solve(state, tolerance=self.tolerance, limit=self.max_iterations, on_step=log.step)
-            told = gettext_noop("the last step changed margins and log scale by %(change)s")
-            clauses = [Message.of(told, change=f"{found.change:.1g}")]
+            text = gettext_noop("the last step changed margins and log scale by %(change)s")
+            clauses = [Message.of(text, change=f"{found.change:.1g}")]
             if not found.converged:
                 clauses.append(Message.of(RAISE_ITERATIONS, tolerance=f"{self.tolerance:g}"))
         if ignores_grades:
@@ -221,8 +221,8 @@ class GPPL:
             limit=self.max_iterations,
             on_step=log.step,
         )
-        told = gettext_noop("the last step changed margins and log scale by %(change)s")
-        clauses = [Message.of(told, change=f"{found.change:.1g}")]
+        text = gettext_noop("the last step changed margins and log scale by %(change)s")
+        clauses = [Message.of(text, change=f"{found.change:.1g}")]
         if not found.converged:
             clauses.append(Message.of(RAISE_ITERATIONS, tolerance=f"{max(self.tolerance, LEAST_TOLERANCE):g}"))
         if self._counts_grades(data):

@@ -85,9 +85,9 @@ class PlackettLuce:
             if size == 1.0 and np.abs(step).max() < self.tolerance:
                 converged = True
                 break
-        told = gettext_noop("largest step below %(tolerance)s")
-        told = told if converged else gettext_noop("largest step not below %(tolerance)s")
-        diagnostics = log.finish(converged=converged, message=Message.of(told, tolerance=f"{self.tolerance:g}"))
+        text = gettext_noop("largest step below %(tolerance)s")
+        text = text if converged else gettext_noop("largest step not below %(tolerance)s")
+        diagnostics = log.finish(converged=converged, message=Message.of(text, tolerance=f"{self.tolerance:g}"))
         return GaussianPosterior(utilities - utilities.mean(), problem.covariance(utilities), diagnostics, likelihood)
 
     def _by_gibbs(

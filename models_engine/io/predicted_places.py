@@ -49,10 +49,10 @@ def predicted_rows(
     for home in np.unique(homes).tolist():
         inside = homes == home
         own = posterior.restrict(np.flatnonzero(compared & (parts == home)))
-        told = Predictions(found.mean[inside], found.sd[inside], found.explained)
-        places = place_predictions(told, own, level=level, k=k, rng=np.random.default_rng(seed))
-        for at in np.lexsort((new[inside], -told.mean)).tolist():
-            mean, sd = told.mean[at], told.sd[at]
+        predictions = Predictions(found.mean[inside], found.sd[inside], found.explained)
+        places = place_predictions(predictions, own, level=level, k=k, rng=np.random.default_rng(seed))
+        for at in np.lexsort((new[inside], -predictions.mean)).tolist():
+            mean, sd = predictions.mean[at], predictions.sd[at]
             order = (int(places.rank[at]), int(places.low[at]), int(places.high[at]), places.p_top_k[at])
             name = labels.items[int(new[inside][at])]
             rows.append((name, mean, sd, mean - reach * sd, mean + reach * sd, *order, 0, home + 1))

@@ -179,8 +179,8 @@ class Gavel(Rule):
         for first, second in ((of_a, of_b), (of_b, of_a)):
             new = _updated_items(alpha, beta, *first, *second)
             own_alpha, own_beta, chance = _updated_annotator(alpha, beta, *first, *second)
-            told = _divergence(new[0], new[1], *first) + _divergence(new[2], new[3], *second)
-            total += chance * (told + GAMMA * _beta_divergence(own_alpha, own_beta, alpha, beta))
+            gain = _divergence(new[0], new[1], *first) + _divergence(new[2], new[3], *second)
+            total += chance * (gain + GAMMA * _beta_divergence(own_alpha, own_beta, alpha, beta))
         return total
 
 

@@ -63,7 +63,7 @@ class LargeFit(LargeLearning):
             if sweep < settings.max_iterations - 1:
                 ep.move()
         message = Message.joined(
-            propagation_message(change < tolerance, change, ep.n_sweeps, tolerance), self._told(prior)
+            propagation_message(change < tolerance, change, ep.n_sweeps, tolerance), self._components_message(prior)
         )
         diagnostics = self.steps.log.finish(converged=change < tolerance, message=message, n_iterations=ep.n_sweeps)
         tastes = self._tastes(prior, ep)
@@ -78,9 +78,9 @@ class LargeFit(LargeLearning):
             tastes=tastes,
         )
 
-    def _told(self, prior: LargePrior) -> Message:
-        told = gettext_noop("of %(items)d items: tastes lie along %(n)d components and beside them vary by item alone")
-        message = Message.of(told, items=self.data.n_items, n=prior.components.count)
+    def _components_message(self, prior: LargePrior) -> Message:
+        text = gettext_noop("of %(items)d items: tastes lie along %(n)d components and beside them vary by item alone")
+        message = Message.of(text, items=self.data.n_items, n=prior.components.count)
         if not self.settings.side:
             return message
         return Message.joined(message, Message.of(gettext_noop("side biases are not inferred for so many items")))

@@ -184,8 +184,8 @@ class LargeLearning:
             self.sweep(ep, measure=sweep in (0, 1, 3) or sweep % 6 == 5)
             scale = 1.0
             if sweep >= 2 and settings.log_scale_sd > 0:
-                told, _ = taste_statistics(ep)
-                size = size.improved(told, settings.taste_sd, settings.log_scale_sd)
+                statistics, _ = taste_statistics(ep)
+                size = size.improved(statistics, settings.taste_sd, settings.log_scale_sd)
                 ep.variance = consensus_variance(ep, settings.consensus_sd, settings.log_scale_sd)
                 prior, before = replace(prior, own=size.variance), ep.tastes
                 ep.tastes = prior.mixed
@@ -247,8 +247,8 @@ class LargeLearning:
             found = found.within(MAX_SHAPE * prior.own)
             ep.tastes = prior.mixed_with(found, 1.0)
             self.sweep(ep, measure=sweep % 6 == 1)
-            told, second = taste_statistics(ep)
-            found = improve_components(ep, found, told, second, prune=sweep >= pruned_from)
+            statistics, second = taste_statistics(ep)
+            found = improve_components(ep, found, statistics, second, prune=sweep >= pruned_from)
             if sweep >= 1 and settings.log_scale_sd > 0:
                 ep.variance = consensus_variance(ep, settings.consensus_sd, settings.log_scale_sd)
             ep.move()

@@ -156,8 +156,8 @@ def count_components(sampled: Sampled) -> int:
     kept = np.linalg.eigvalsh(centre_covariance(sampled.shared))[::-1][: min(n, most)]
     drawn = sampled.spectra.mean(axis=0)[: len(kept)]
     variance = float(np.trace(centre_covariance(sampled.taste)))
-    told = (kept >= MIN_KEPT * np.maximum(drawn, 1e-300)) & (kept >= MIN_SHARE * variance)
-    return int(np.cumprod(told).sum())
+    is_clear = (kept >= MIN_KEPT * np.maximum(drawn, 1e-300)) & (kept >= MIN_SHARE * variance)
+    return int(np.cumprod(is_clear).sum())
 
 
 def told_taste(sampled: Sampled) -> Floats:

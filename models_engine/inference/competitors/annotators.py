@@ -69,8 +69,8 @@ def _graded_scores(pairs: PairTable, margin: Floats, variance: Floats, cuts: Flo
             chance, slope, _ = average_between(way * margin, variance, *ends).between
             ratio = way * slope / np.maximum(chance, TINY)
             information += counted * ratio * way * slope
-            said = (pairs.outcome == towards) & (grade == kind)
-            score[said] = ratio[said]
+            chosen = (pairs.outcome == towards) & (grade == kind)
+            score[chosen] = ratio[chosen]
     if cuts[0] > 0:
         end = np.full(len(margin), cuts[0])
         chance, slope, _ = average_between(margin, variance, -end, end).between

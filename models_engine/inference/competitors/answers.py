@@ -145,10 +145,14 @@ class GradedAnswers:
     gaps: GapTerms
 
     @classmethod
-    def of(cls, said: Thresholds, first: Ints, row: Ints, sided: Floats, side_sd: float | None) -> "GradedAnswers":
+    def of(
+        cls, thresholds: Thresholds, first: Ints, row: Ints, sided: Floats, side_sd: float | None
+    ) -> "GradedAnswers":
         """Sum thresholds by row, (n_thresholds,). first (n_rows,): one threshold of each row.   sided (n_rows,)."""
-        above, below = (sum_by_group(row, said.weight * which, len(first)) for which in (said.above, ~said.above))
-        return cls(above, below, said.cut[first], said.sign[first], sided, side_sd, said.gaps)
+        above, below = (
+            sum_by_group(row, thresholds.weight * which, len(first)) for which in (thresholds.above, ~thresholds.above)
+        )
+        return cls(above, below, thresholds.cut[first], thresholds.sign[first], sided, side_sd, thresholds.gaps)
 
     @property
     def n_side(self) -> int:

@@ -58,9 +58,9 @@ def fit_effects(
         change = float(np.abs(np.r_[item[0], annotator[0]] - before).max())
         log.step(bound.evaluate(at, scales)[0] + log_scale_prior(scales, n_prior))
     converged = change <= TOLERANCE
-    told = gettext_noop("no effect moved by more than %(change)s")
-    told = told if converged else gettext_noop("effects still move by %(change)s")
-    message = Message.of(told, change=f"{TOLERANCE if converged else change:g}")
+    text = gettext_noop("no effect moved by more than %(change)s")
+    text = text if converged else gettext_noop("effects still move by %(change)s")
+    message = Message.of(text, change=f"{TOLERANCE if converged else change:g}")
     diagnostics = log.finish(converged=converged, message=message)
     return FittedCounts(cells, at, scales, log.objective[-1], diagnostics)
 

@@ -69,9 +69,9 @@ class CountModel:
         found = [self._fit(CountBound(cells), family, log) for family in families]
         effects, scales, bounds, settled = max(found, key=lambda one: one[2][-1])
         log.objective = bounds
-        told = gettext_noop("the bound rose by less than %(share)s of itself")
-        told = told if settled else gettext_noop("the bound still rises")
-        message = Message.of(told, share=f"{self.tolerance:g}")
+        text = gettext_noop("the bound rose by less than %(share)s of itself")
+        text = text if settled else gettext_noop("the bound still rises")
+        message = Message.of(text, share=f"{self.tolerance:g}")
         diagnostics = log.finish(converged=settled, message=message)
         return FittedCounts(cells, effects, scales, bounds[-1], diagnostics)
 
@@ -201,11 +201,11 @@ class FittedCounts:
             return DenseCovariance.of(self.item_covariance())
         check_dense(k)
         if n * k > MAX_LOW_RANK:
-            told = gettext_noop(
+            text = gettext_noop(
                 "%(n)d items and %(k)d annotators need %(size)d numbers for their uncertainty; the limit is "
                 "%(limit)d. Add annotators together, for example by week or region, or rank fewer items."
             )
-            raise TooLarge(Message.of(told, n=n, k=k, size=n * k, limit=MAX_LOW_RANK))
+            raise TooLarge(Message.of(text, n=n, k=k, size=n * k, limit=MAX_LOW_RANK))
         scales = self.scales
         covariance, joined = _joint_covariance(csr_matrix(self._weights.T), scales.annotators, scales.items)
         diagonal = np.asarray(self._weights.sum(axis=1)).ravel() + 1 / scales.items

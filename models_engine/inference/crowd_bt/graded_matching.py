@@ -78,10 +78,10 @@ def match_grade(
     """
     n = len(gaps.log_gaps)
     highest = 0 if tie or grade == 0 else min(grade, n - 1)
-    told = np.flatnonzero((np.arange(n) <= highest) & (gaps.variances > 0))
-    shift = np.sqrt(gaps.variances[told])[:, None] * NODES
-    nodes = np.tile(gaps.log_gaps, (len(told) or 1, len(NODES), 1))
-    nodes[np.arange(len(told)), :, told] += shift
+    open_gaps = np.flatnonzero((np.arange(n) <= highest) & (gaps.variances > 0))
+    shift = np.sqrt(gaps.variances[open_gaps])[:, None] * NODES
+    nodes = np.tile(gaps.log_gaps, (len(open_gaps) or 1, len(NODES), 1))
+    nodes[np.arange(len(open_gaps)), :, open_gaps] += shift
     cuts = np.cumsum(np.exp(nodes), axis=2)[..., None]
     low = -cuts[:, :, 0] if tie else cuts[:, :, max(grade - 1, 0)]
     high = cuts[:, :, 0] if tie else cuts[:, :, grade] if 0 < grade < n else np.full_like(low, np.inf)
@@ -92,18 +92,18 @@ def match_grade(
     prior = NODE_WEIGHTS[:, None] * normal
     answer = reliability * agree + (1 - reliability) * against
     tilted = prior * (answer if weight == 1.0 else answer**weight)
-    worst = int(np.argmax(gaps.variances[told])) if len(told) else 0
+    worst = int(np.argmax(gaps.variances[open_gaps])) if len(open_gaps) else 0
     good, bad = float((prior * agree[worst]).sum()), float((prior * against[worst]).sum())
     total = float(tilted[worst].sum())
     of_d = tilted[worst].sum(axis=0) / total
     new_mean = float(of_d @ d)
     log_gaps, variances = gaps.log_gaps.copy(), gaps.variances.copy()
-    if len(told):
+    if len(open_gaps):
         of_gap = tilted.sum(axis=2)
         of_gap /= of_gap.sum(axis=1, keepdims=True)
         moved = (of_gap * shift).sum(axis=1)
-        log_gaps[told] += moved
-        variances[told] = (of_gap * (shift - moved[:, None]) ** 2).sum(axis=1)
+        log_gaps[open_gaps] += moved
+        variances[open_gaps] = (of_gap * (shift - moved[:, None]) ** 2).sum(axis=1)
     right = reliability if tie else reliability * good / (reliability * good + (1 - reliability) * bad)
     return MatchedGrade(
         new_mean, float(of_d @ (d - new_mean) ** 2), GapBeliefs(log_gaps, variances), right, float(np.log(total))

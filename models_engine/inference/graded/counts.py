@@ -98,16 +98,16 @@ class GradedCounts:
         graph, pair = PairGraph.of(pairs.left, pairs.right, pairs.n_items)
         swapped = pairs.left > pairs.right
         oriented = np.where(sided, np.where(swapped, 2, 1), 0)
-        said = Thresholds.of(pairs, np.where(swapped, 1 - pairs.outcome, pairs.outcome), n_grades, halve_ties)
-        code = (pair[said.answer] * 3 + oriented[said.answer]) * n_grades + said.cut
-        keys, group = np.unique(code * 2 + (said.sign < 0), return_inverse=True)
+        thresholds = Thresholds.of(pairs, np.where(swapped, 1 - pairs.outcome, pairs.outcome), n_grades, halve_ties)
+        code = (pair[thresholds.answer] * 3 + oriented[thresholds.answer]) * n_grades + thresholds.cut
+        keys, group = np.unique(code * 2 + (thresholds.sign < 0), return_inverse=True)
         return cls(
             graph,
             keys // (6 * n_grades),
             np.array([0.0, 1.0, -1.0])[keys // (2 * n_grades) % 3],
             keys // 2 % n_grades,
             np.where(keys % 2 == 1, -1.0, 1.0),
-            sum_by_group(group, said.weight * said.above, len(keys)),
-            sum_by_group(group, said.weight * ~said.above, len(keys)),
-            said.gaps,
+            sum_by_group(group, thresholds.weight * thresholds.above, len(keys)),
+            sum_by_group(group, thresholds.weight * ~thresholds.above, len(keys)),
+            thresholds.gaps,
         )

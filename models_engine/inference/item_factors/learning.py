@@ -93,7 +93,9 @@ def taste_statistics(ep: FactorEP) -> tuple[TasteStatistics, Any]:
     return total, do.map(_second, found)
 
 
-def improve_components(ep: FactorEP, now: Components, told: TasteStatistics, second: Any, *, prune: bool) -> Components:
+def improve_components(
+    ep: FactorEP, now: Components, statistics: TasteStatistics, second: Any, *, prune: bool
+) -> Components:
     """Return components after a step of EM, given the moments of the scores; `ep.tastes` may have more loadings beside.
 
     Loadings maximise the expected log probability, v_c ~ N(0, variance_c unit), by a few conjugate gradients; what is
@@ -109,10 +111,10 @@ def improve_components(ep: FactorEP, now: Components, told: TasteStatistics, sec
         shared = [do.share(loadings)]
         return np.asarray(do.map_reduce(loading_product, np.add, ep.kept, ep.solved, second, shared=shared))[:, :c]
 
-    aim = told.aim[:, :c]
+    aim = statistics.aim[:, :c]
     if beside.shape[1]:
         aim = aim - moved(np.hstack([np.zeros((n, c)), beside]))
-    blocks = told.blocks[:, :c, :c].copy()
+    blocks = statistics.blocks[:, :c, :c].copy()
     np.einsum("ncc->nc", blocks)[...] += unit.inverse_diagonal[:, None] / now.variances
     open_ = np.linalg.inv(blocks)
 
@@ -126,14 +128,14 @@ def improve_components(ep: FactorEP, now: Components, told: TasteStatistics, sec
 
     right, start = aim.reshape(-1, 1), now.loadings.reshape(-1, 1)
     found = solve_by_gradients(product, precondition, right, start, tolerance=1e-3, max_steps=GRADIENT_STEPS)
-    return _scaled(found.reshape(n, c), np.einsum("ncc->nc", open_), unit, told, prune=prune)
+    return _scaled(found.reshape(n, c), np.einsum("ncc->nc", open_), unit, statistics, prune=prune)
 
 
-def _scaled(loadings: Floats, open_: Floats, unit: Any, told: TasteStatistics, *, prune: bool) -> Components:
+def _scaled(loadings: Floats, open_: Floats, unit: Any, statistics: TasteStatistics, *, prune: bool) -> Components:
     n, c = loadings.shape
     squares = (loadings * unit.solve(loadings)).sum(axis=0) + (unit.inverse_diagonal[:, None] * open_).sum(axis=0)
-    root = np.linalg.cholesky(told.second[:c, :c] / max(told.count, 1))
-    scale = np.einsum("cc->c", told.second)[:c] / max(told.count, 1)
+    root = np.linalg.cholesky(statistics.second[:c, :c] / max(statistics.count, 1))
+    scale = np.einsum("cc->c", statistics.second)[:c] / max(statistics.count, 1)
     variances = np.maximum(squares / n, 1e-12) * scale
     loadings, open_ = loadings @ root, open_ * scale
     if prune:
@@ -175,15 +177,15 @@ class OwnSize:
     damping: float = 1.0
     direction: float = 0.0
 
-    def improved(self, told: TasteStatistics, median: float, log_sd: float, shape: float = 0.0) -> "OwnSize":
+    def improved(self, statistics: TasteStatistics, median: float, log_sd: float, shape: float = 0.0) -> "OwnSize":
         """Return the size after one step up the log evidence and the prior.
 
         The standard deviation of a whole taste, whose variance is `shape` more, is log-normal a priori.
         """
         share = self.variance / (self.variance + shape)
         pull = share * (np.log(self.variance + shape) / 2 - np.log(median)) / (2 * log_sd**2)
-        slope = told.own_score * self.variance - pull
-        information = told.own_squares * self.variance**2 + 1 / (4 * log_sd**2)
+        slope = statistics.own_score * self.variance - pull
+        information = statistics.own_squares * self.variance**2 + 1 / (4 * log_sd**2)
         direction = float(np.sign(slope))
         turned = direction != self.direction
         damping = min(1.0, 2 * self.damping) if turned else max(0.2, 0.7 * self.damping)

@@ -55,8 +55,8 @@ class GradedEP(PairwiseEP):
     ) -> None:
         super().__init__(sites, kernel, precision, scale, tolerance)
         grade = np.zeros(len(sites), np.int64) if sites.grade is None else sites.grade
-        told = (grade > 0) | (sites.wins == sites.losses)
-        weight = sites.copies * (sites.wins + sites.losses) * told
+        has_grade = (grade > 0) | (sites.wins == sites.losses)
+        weight = sites.copies * (sites.wins + sites.losses) * has_grade
         equal = starting_log_gaps(sum_by_group(grade, weight, n_grades + 1), "probit")
         self._gaps = equal + np.log1p(2 / scale.mean) / 2  # of margins as wide as the prior's
         self._free = np.isfinite(self._gaps)

@@ -45,8 +45,8 @@ def log_gaps_of(cuts: Floats) -> Floats:
 def starting_cuts(sites: PairSites, n_grades: int, margin_variance: float) -> Floats:
     """Return the cut points that give the shares of the graded answers for margins N(0, margin_variance)."""
     grade = np.zeros(len(sites), np.int64) if sites.grade is None else sites.grade
-    told = ((grade > 0) | (sites.wins == sites.losses)) & ~sites.ranked
-    weight = sites.copies * (sites.wins + sites.losses) * told
+    has_grade = ((grade > 0) | (sites.wins == sites.losses)) & ~sites.ranked
+    weight = sites.copies * (sites.wins + sites.losses) * has_grade
     equal = starting_log_gaps(sum_by_group(grade, weight, n_grades + 1), "probit")
     return np.sqrt(1 + margin_variance) * cuts_from_gaps(equal)
 

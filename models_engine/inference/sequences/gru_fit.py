@@ -71,8 +71,8 @@ class RecurrentNetwork:
             else:
                 rate, rises = rate / 2, rises + 1
             log.step(-least)
-        told = gettext_noop("the loss of held-out tails rose %(rises)d times in %(n)d epochs")
-        message = Message.of(told, rises=rises, n=len(log.objective))
+        text = gettext_noop("the loss of held-out tails rose %(rises)d times in %(n)d epochs")
+        message = Message.of(text, rises=rises, n=len(log.objective))
         return GruPosterior(best, log.finish(converged=rises >= MAX_RISES, message=message))
 
     def _start(self, sequences: Sequences, rng: np.random.Generator) -> Parameters:

@@ -35,8 +35,8 @@ class CutSampler:
 
     def __init__(self, grade: Ints, tied: NDArray[np.bool_], n_grades: int) -> None:
         self._grade, self._tied = grade, tied
-        told = np.where(tied | (grade > 0), 1.0, 0.0)
-        self.log_gaps = starting_log_gaps(sum_by_group(grade, told, n_grades + 1), "probit")
+        counted = np.where(tied | (grade > 0), 1.0, 0.0)
+        self.log_gaps = starting_log_gaps(sum_by_group(grade, counted, n_grades + 1), "probit")
         self._free = np.isfinite(self.log_gaps)
         self._root, self._sweeps = np.zeros((0, 0)), 0
 

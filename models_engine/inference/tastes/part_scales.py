@@ -72,8 +72,8 @@ class PartScales:
         of_tau = log_density - alone.sum() * self._log_grid - (values[alone] ** 2).sum() / (2 * self._squares)
         self._spread = _pick(_log_sums(likelihood, self._prior[:, self.at].T) + self._log_spread_prior, rng)
         self.at = _pick(of_tau + _log_sums(likelihood, self._prior[self._spread].T), rng)
-        told = np.log(np.maximum(likelihood, TINY)) + self._log_prior[self._spread, self.at]
-        self.places = (told + rng.gumbel(size=told.shape)).argmax(axis=1)
+        log_posterior = np.log(np.maximum(likelihood, TINY)) + self._log_prior[self._spread, self.at]
+        self.places = (log_posterior + rng.gumbel(size=log_posterior.shape)).argmax(axis=1)
 
     def of_items(self, items: Ints) -> Ints:
         """Return the place among `places` of each of these items' part, -1 of parts of one item."""

@@ -121,8 +121,8 @@ class Perception:
         if self.sided is None:
             return np.zeros(n_annotators), np.zeros(n_annotators)
         beyond = (self.perceived[:, 0] - self.perceived[:, 1]) - (utilities[:, 0] - utilities[:, 1])
-        told = (sum_by_group(self.annotators, weight, n_annotators) for weight in (self.sided, self.sided * beyond))
-        count, total = told
+        sums = (sum_by_group(self.annotators, weight, n_annotators) for weight in (self.sided, self.sided * beyond))
+        count, total = sums
         return count, total
 
     def chances(
@@ -235,10 +235,10 @@ class Perception:
         The perceived utilities z of an order are proposed with density N(z; mean, 1/2) / W(z), W the product of the
         chances of each item to lie below those before it, so that the ratio is that of reliability times W.
         """
-        told = np.where(self.reversed, 1 - reliability, reliability)
+        chance = np.where(self.reversed, 1 - reliability, reliability)
         now = self._log_chance(mean, self.reversed, self.perceived)
         proposed = self._propose(mean, self._levels(~self.reversed), rng)
-        gain = self._log_chance(mean, ~self.reversed, proposed) - now + np.log1p(-told) - np.log(told)
+        gain = self._log_chance(mean, ~self.reversed, proposed) - now + np.log1p(-chance) - np.log(chance)
         accepted = (np.log(rng.random(len(mean))) < gain) & ~self.tied
         self.reversed = self.reversed ^ accepted
         self.perceived = np.where(accepted[:, None], proposed, self.perceived)

@@ -263,12 +263,12 @@ class LeftOut:
     def log_evidences(self, candidates: Iterable[tuple[float, float]]) -> Iterator[float]:
         """Yield the log evidence of the sites at each taste covariance a * learned + r * prior, of (a, r)."""
         blocks, last = build_blocks(self.sites), None
-        theirs, told = None if self.others is None else build_blocks(self.others), None
+        theirs, consensus = None if self.others is None else build_blocks(self.others), None
         for a, r in candidates:
             crowd = self.prior.changed(taste=a * self.learned + r * self.prior.taste)
             if self.others is not None and theirs is not None:
-                told = _run_loosely(self.others, theirs, crowd, told)
-                crowd = replace(crowd, consensus=told.covariance, mean=told.mean)
+                consensus = _run_loosely(self.others, theirs, crowd, consensus)
+                crowd = replace(crowd, consensus=consensus.covariance, mean=consensus.mean)
             last = _run_loosely(self.sites, blocks, crowd, last)
             yield last.log_evidence
 

@@ -36,8 +36,8 @@ class SideSampler:
         if not self._known:
             return
         n = len(self.value)
-        told = [one.side_evidence(own, n) for one, own in zip(self._answers, utilities, strict=True)]
-        count, total = np.sum(told, axis=0)
+        evidence = [one.side_evidence(own, n) for one, own in zip(self._answers, utilities, strict=True)]
+        count, total = np.sum(evidence, axis=0)
         known = count > 0
         found, noise = total[known] / count[known], 1 / count[known]
         self.sd = self._draw_sd(found, noise, rng)

@@ -25,7 +25,7 @@ def test_intervals_of_judges_hold_the_truth_and_few_signs_are_wrong(name):
 
 def test_nothing_is_said_of_people_of_one_taste():
     found = [measure("CollaborativeGP", "none", seed) for seed in range(20, 22)]
-    assert sum(one.said for one in found) <= 5, "of 1,000 differences, all of them 0"
+    assert sum(one.n_sure for one in found) <= 5, "of 1,000 differences, all of them 0"
 
 
 def test_two_camps_are_told_from_one_taste():
