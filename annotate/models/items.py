@@ -6,6 +6,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from annotate.core.chat import chat_words
+from annotate.core.markdown_words import markdown_words
 from annotate.core.sanitizing import strip_tags
 from annotate.core.sections import section_words
 from annotate.models.projects import ItemsShownBy, Project
@@ -45,7 +46,7 @@ class Context(models.Model):
 
     def __str__(self) -> str:
         """Return one line that names the context in tables."""
-        return one_line(words_of(self.body, self.kind))
+        return one_line(naming_words(self.body, self.kind))
 
 
 class Item(models.Model):
@@ -138,7 +139,7 @@ class Item(models.Model):
 
     @property
     def first_words(self) -> str:
-        return one_line(self.words)
+        return one_line(naming_words(self.body, self.kind))
 
     @property
     def words(self) -> str:
@@ -178,6 +179,11 @@ def words_of(text: str, kind: str) -> str:
     if kind == Item.Kind.SECTIONS:
         return section_words(text)
     return strip_tags(text) if kind == Item.Kind.HTML else text
+
+
+def naming_words(text: str, kind: str) -> str:
+    """Return the words from which a text is named: of Markdown the beginning, without its marks."""
+    return markdown_words(text) if kind == Item.Kind.MARKDOWN else words_of(text, kind)
 
 
 def one_line(text: str) -> str:

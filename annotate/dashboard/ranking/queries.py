@@ -17,6 +17,7 @@ from annotate.fitting.estimator_choices import CAUTIONS, SHORT_CAUTIONS
 from annotate.fitting.stored_provisional import NewestAnswers
 from annotate.labelling.wording import translate_items
 from annotate.models import Context, Item, ItemsShownBy, Project
+from annotate.models.items import naming_words
 from models_engine.models import Estimate, Fit
 
 NextState = Estimate.NextState
@@ -75,7 +76,7 @@ class RankingRow:
 
     @property
     def is_long(self) -> bool:
-        return not self.title.endswith(" ".join(self.item.words.split()))
+        return not self.title.endswith(" ".join(naming_words(self.item.body, self.item.kind).split()))
 
     @property
     def full_text(self) -> str:

@@ -1,0 +1,26 @@
+"""The words of a Markdown text without its marks, for one line that names it; what a task shows is rendered instead."""
+
+import re
+
+MAX_READ = 1_000  # characters, more than any line that names a text has
+
+BLOCK_MARKS = re.compile(r"^[ \t]*(?:(?:#{1,6}|>|[-*+]|\d{1,9}[.)])[ \t]+)+", re.MULTILINE)
+FENCE_OR_RULE = re.compile(r"^[ \t]*(?:`{3,}.*|~{3,}.*|(?:[-*_][ \t]*){3,})$", re.MULTILINE)
+LINK = re.compile(r"!?\[([^\[\]\n]*)\]\([^()\n]*\)")
+EMPHASIS = re.compile(r"(?<![\w*_])([*_])(?=[^\s*_])([^*_\n]+)(?<=\S)\1(?![\w*_])")
+STRONG = re.compile(
+    r"\*\*(?=[^\s*])([^*\n]+)(?<=\S)\*\*|(?<!\w)__(?=[^\s_])([^_\n]+)(?<=\S)__(?!\w)|~~(?=[^\s~])([^~\n]+)(?<=\S)~~"
+)
+CODE = re.compile(r"(?<!`)`{1,2}([^`\n]+)`{1,2}(?!`)")
+
+
+def markdown_words(text: str) -> str:
+    """Return the beginning of the text without marks of headings, lists, quotations, code, links and emphasis.
+
+    The text itself where nothing else would be left.
+    """
+    words = FENCE_OR_RULE.sub("", text[:MAX_READ])
+    words = BLOCK_MARKS.sub("", words)
+    words = EMPHASIS.sub(r"\2", CODE.sub(r"\1", LINK.sub(r"\1", words)))
+    words = STRONG.sub(lambda found: next(filter(None, found.groups())), words)
+    return words if words.strip() else text

@@ -1,0 +1,51 @@
+"""A Markdown text in one line: its words without marks, and nothing that only looks like a mark is lost."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from annotate.core.markdown_words import MAX_READ, markdown_words
+from annotate.core.sanitizing import render_markdown, strip_tags
+from annotate.models import Item
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "**In short**\n\n- Let it harden, then lift it.\n- Wax comes off.",
+        "# A title\n\n> Somebody *said* so, and `code` too.",
+        "1. First\n2. Second with [a link](https://example.org/page) in it",
+        "![A poster](poster.png) and __strong words__, ~~not~~ these",
+        "```python\nx = 1\n```\nThen words\n\n---\nand an end",
+        "Words, *then more words* and **so on**.",
+    ],
+)
+def test_the_words_are_those_of_the_rendered_text(text):
+    rendered = strip_tags(render_markdown(text))
+    assert "".join(markdown_words(text).split()) == "".join(rendered.split())
+
+
+@pytest.mark.parametrize(
+    "text", ["2 * 3 * 4 = 24", "snake_case_name", "a - b", "#hashtag", "5.5 litres", "x ** y", "a_b and c_d"]
+)
+def test_what_only_looks_like_a_mark_stays(text):
+    assert markdown_words(text) == text
+
+
+@pytest.mark.parametrize("text", ["---", "***", "```"])
+def test_a_text_of_marks_alone_stays(text):
+    assert markdown_words(text) == text
+
+
+@given(st.text(alphabet="*_`~[]()!#>-+1. ab\n", max_size=3_000))
+def test_any_text_is_read_and_no_word_is_added(text):
+    left = iter(text)
+    words = markdown_words(text)
+    assert all(sign in left for sign in words), "its signs are some of the text's, in their order"
+    assert words == text or len(words) <= MAX_READ
+
+
+def test_an_item_is_named_without_marks():
+    item = Item(kind=Item.Kind.MARKDOWN, body="**In short**\n\n- Let it harden")
+    assert item.first_words == "In short Let it harden"
+    assert Item(kind=Item.Kind.TEXT, body="**as typed**").first_words == "**as typed**"
