@@ -287,3 +287,13 @@ def charlie(db) -> User:
 def presentation(project) -> Presentation:
     annotator = make_annotator(project, "Quiet Otter")
     return assignment.next_presentation(annotator=annotator, now=NOW, rng=random.Random(1))
+
+
+@pytest.fixture
+def quick_draws(monkeypatch) -> None:
+    """A seventh of the sweeps where tastes are drawn: for tests of what the site does with a fit.
+
+    How exact draws are is a matter of tests/engine, which compares the usual number of them with integrals.
+    """
+    for name, n in {"MIN_WARM_UP": 100, "FEWEST_DRAWS": 200, "MOST_DRAWS": 200}.items():
+        monkeypatch.setattr(f"models_engine.estimators.collaborative.sampled.{name}", n)

@@ -49,7 +49,13 @@ def _many_shards(monkeypatch):
 
 
 def connected(cluster: LocalCluster, n_workers: int) -> Any:
-    """Connect once there are so many workers."""
+    """Connect once there are just so many workers, whatever the tests before have left."""
+    while len(cluster.workers) < n_workers:
+        cluster.start_worker()
+    for process in cluster.workers[n_workers:]:
+        process.kill()
+        process.wait()
+    del cluster.workers[n_workers:]
     cluster.wait_for_workers(n_workers)
     return connect(cluster.address, seconds=SECONDS)
 
@@ -86,7 +92,6 @@ def test_a_worker_gives_the_same_to_the_last_bit(cluster):
 
 
 def test_two_workers_do_too_and_a_killed_one_costs_its_share(cluster):
-    cluster.start_worker()
     executor, sites = connected(cluster, 2), some_sites()
     here = run(sites)
     killed: list[subprocess.Popen] = []
@@ -149,8 +154,6 @@ def test_reliabilities_given_the_consensus_are_the_same_there(cluster):
 def test_wins_of_a_crowd_are_swept_the_same_there(cluster, monkeypatch, n_workers):
     """A whole fit of CrowdBT, to the last bit."""
     monkeypatch.setattr(wins, "SHARD_WINS", 100)
-    while len(cluster.workers) < n_workers:
-        cluster.start_worker()
     executor, rng = connected(cluster, n_workers), np.random.default_rng(6)
     data = simulate_crowd(rng, 8, 30, utility_sd=1.0).pairs(900, rng)
     here = CrowdBT().fit(data).to_arrays()
