@@ -59,6 +59,9 @@ class Site:
     def fits(self, project: Project):
         return Fit.objects.using(ALIAS).filter(project_id=project.pk).order_by("number").defer("arrays")
 
+    def is_storing(self, project: Project) -> bool:
+        return self.fits(project).filter(status=Fit.Status.RUNNING).exists()
+
     def in_mid_fit(self, project: Project) -> bool:
         return self.state(project).step > 3
 
