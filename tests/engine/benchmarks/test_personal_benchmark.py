@@ -17,7 +17,7 @@ def test_intervals_of_judges_hold_the_truth_and_few_signs_are_wrong(name):
     found = [measure(name, "jury", seed) for seed in range(20, 22)]
     assert 0.85 < np.mean([one.own for one in found]) < 0.97
     assert 0.85 < np.mean([one.difference for one in found]) < 0.98
-    said, wrong = (sum(getattr(one, key) for one in found) for key in ("said", "wrong"))
+    said, wrong = (sum(getattr(one, key) for one in found) for key in ("n_sure", "wrong"))
     assert said > 200, "there is something to say"
     assert wrong / said < 0.05
     assert np.mean([one.found for one in found]) > 0.2
