@@ -10,7 +10,7 @@ from models_engine.data import Comparisons
 from models_engine.errors import NotConverged
 from models_engine.estimators.crowd_bt import CrowdBT
 from models_engine.estimators.crowd_posterior import CrowdPosterior
-from models_engine.executor import InProcess, Kept, use_executor
+from models_engine.executor import use_executor
 from models_engine.inference.crowd_bt import wins
 from models_engine.inference.crowd_bt.ep import WinSites, sweep_sites
 from models_engine.inference.crowd_bt.ep_with_scales import EPState, evaluate_state
@@ -19,6 +19,7 @@ from models_engine.inference.crowd_bt.reliability import BetaPrior
 from models_engine.inference.crowd_bt.scales import ScaleLearner, Scales
 from models_engine.inference.crowd_bt.wins import WinShard, divide_wins
 from models_engine.simulate import simulate_crowd
+from tests.engine.inference.test_shards import Counting
 
 N_ITEMS, N_ANNOTATORS = 12, 30
 
@@ -111,17 +112,6 @@ def test_many_shards_fit_as_one_does(monkeypatch):
     assert_allclose(parts.utilities(), whole.utilities(), rtol=0, atol=1e-8)
     assert_allclose(parts.standard_deviations(), whole.standard_deviations(), rtol=1e-8)
     assert_allclose(parts.lapses, whole.lapses, rtol=1e-8)
-
-
-class Counting(InProcess):
-    """Counts how often parts are brought to where they are worked on."""
-
-    def __init__(self) -> None:
-        self.kept: list[type] = []
-
-    def keep(self, parts: list) -> Kept:
-        self.kept.append(type(parts[0]))
-        return super().keep(parts)
 
 
 def test_wins_stay_between_sweeps(monkeypatch):
