@@ -41,7 +41,6 @@ REPORT_VIOLATIONS = """
     document.addEventListener("securitypolicyviolation", (event) => console.error(
         "Content-Security-Policy: " + event.violatedDirective + " blocked " + (event.blockedURI || event.sample)));
 """
-# They take two thirds of the time.
 NO_COLOURS = {"rules": {name: {"enabled": False} for name in COLOUR_RULES["runOnly"]}}
 # What is found by asking what is drawn at every point: on a page of 27,000 elements it takes twice as long as the rest.
 NOT_DRAWN = {"rules": {name: {"enabled": False} for name in ["target-size", *COLOUR_RULES["runOnly"]]}}
@@ -54,8 +53,42 @@ SETTLE = """async () => {
     await frame(); await frame();
 }"""
 
+QUIET = {"resultTypes": ["violations"]}
 # What is right stays in the browser: bringing all of it over takes as long as finding it.
 LOOK = "(options) => axe.run(options).then(({ violations }) => ({ violations }))"
+
+# Colours take two thirds of axe's time, and pages share a few. So axe is asked of two texts of each look that no page
+# before has shown: its colours and size, and the backgrounds, links and opacities around it. What is laid over other
+# things is always asked of.
+LOOK_AT_COLOURS = """async ([options, seen]) => {
+    const known = new Set(seen), counts = new Map(), include = [];
+    const around = new Map();
+    const surroundings = (element) => {
+        if (!element) return {look: matchMedia("(prefers-color-scheme: dark)").matches + "|", laid: false};
+        if (around.has(element)) return around.get(element);
+        const above = surroundings(element.parentElement), style = getComputedStyle(element);
+        const plain = style.backgroundColor === "rgba(0, 0, 0, 0)" && style.backgroundImage === "none"
+            && style.opacity === "1" && style.filter === "none" && style.mixBlendMode === "normal";
+        const own = plain ? "" : [style.backgroundColor, style.backgroundImage, style.opacity, style.filter,
+            style.mixBlendMode].join();
+        const link = element.closest("a[href]") === element ? "link" + style.textDecorationLine : "";
+        const laid = above.laid || !["static", "relative"].includes(style.position);
+        around.set(element, {look: above.look + own + link, laid});
+        return around.get(element);
+    };
+    for (const element of document.querySelectorAll("body *")) {
+        const texts = [...element.childNodes].some((child) => child.nodeType === 3 && child.data.trim());
+        if (!texts && !element.matches("input, select, textarea") || !element.checkVisibility()) continue;
+        const {look, laid} = surroundings(element), style = getComputedStyle(element);
+        const {color, fontSize, fontWeight, textShadow} = style;
+        const words = [look, color, fontSize, fontWeight, textShadow, element.localName].join("|");
+        const n = counts.get(words) ?? 0;
+        counts.set(words, n + 1);
+        if (laid || !known.has(words) && n < 2) include.push(element);
+    }
+    const {violations} = include.length ? await axe.run({include}, options) : {violations: []};
+    return [{violations}, [...counts.keys()]];
+}"""
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
@@ -141,19 +174,28 @@ def sign_in(page, live_site) -> Callable[..., None]:
 
 @pytest.fixture(scope="session")
 def axe() -> Callable[..., None]:
-    def check(page: Page, *, in_light: bool = True, in_dark: bool = False, as_drawn: bool = True) -> None:
-        left_out = {} if in_light else NO_COLOURS
-        look(page, AXE_RULES | (left_out if as_drawn else NOT_DRAWN))
-        if in_dark:
-            page.emulate_media(color_scheme="dark")
-            look(page, COLOUR_RULES)
-            page.emulate_media(color_scheme="light")
+    seen: set[str] = set()
 
-    def look(page: Page, rules: dict) -> None:
+    def check(page: Page, *, in_light: bool = True, in_dark: bool = False, as_drawn: bool = True) -> None:
         page.evaluate(SETTLE)
         if not page.evaluate("'axe' in window"):
             page.evaluate(AXE_SCRIPT)
-        results = AxeResults(page.evaluate(LOOK, {**rules, "resultTypes": ["violations"]}))
+        report(page.evaluate(LOOK, AXE_RULES | (NO_COLOURS if as_drawn else NOT_DRAWN) | QUIET))
+        if in_light and as_drawn:
+            look_at_colours(page)
+        if in_dark:
+            page.emulate_media(color_scheme="dark")
+            page.evaluate(SETTLE)
+            look_at_colours(page)
+            page.emulate_media(color_scheme="light")
+
+    def look_at_colours(page: Page) -> None:
+        found, looks = page.evaluate(LOOK_AT_COLOURS, [COLOUR_RULES | QUIET, list(seen)])
+        report(found)
+        seen.update(looks)
+
+    def report(found: dict) -> None:
+        results = AxeResults(found)
         assert not results.violations_count, results.generate_report()
 
     return check
