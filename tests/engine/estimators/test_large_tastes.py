@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from models_engine.benchmarks.large import LargeTask, fit_without_matrix
 from models_engine.data import Comparisons
 from models_engine.errors import Cancelled, Unsupported
 from models_engine.estimators import crowd_gppl
-from models_engine.estimators.collaborative import gp, large_fit
+from models_engine.estimators.collaborative import gp, large_fit, large_learning
 from models_engine.estimators.collaborative.annotators import annotator_utilities
 from models_engine.estimators.collaborative.gp import CollaborativeGP
 from models_engine.estimators.collaborative.large_posterior import LargePosterior
@@ -154,6 +155,17 @@ def test_features_of_items_and_annotators_count(large):
     assert len(found.for_annotator(features=[0.0, 1.0]).utilities()) == 41
     with pytest.raises(Unsupported, match="GPPL"):
         found.at([[1.0]])
+
+
+def test_sizes_are_learned_through_inducing_points(monkeypatch):
+    """Of items with features the points leave nearly nothing beside them, from which no size can be told."""
+    task = LargeTask.of(150, 30, 1_500, 2, "features")
+    monkeypatch.setattr(large_learning, "N_POINTS", 60)
+    found = fit_without_matrix(task.data, lambda *_: None)
+    consensus_sd, taste_sd = found.tastes.scales[:2]
+    assert consensus_sd < 1.5
+    assert taste_sd < 0.9
+    assert -found.log_predictive(task.held_out).mean() < 0.53
 
 
 def test_rankings_grades_and_steepness_are_taken(large):
