@@ -175,8 +175,8 @@ def consensus_variance(ep: FactorEP, median: float, log_sd: float) -> float:
 
 @dataclass(frozen=True)
 class OwnSize:
-    """The variance of a taste without components, by scoring steps; damping: of the information, less while all steps go
-    the same way, as the size of tastes and that of utilities trade off."""
+    """The variance of a taste without components, by scoring steps; damping: of the information, less while all steps
+    go the same way, as the size of tastes and that of utilities trade off."""
 
     variance: float
     damping: float = 1.0
