@@ -20,6 +20,7 @@ from models_engine.estimators.collaborative.large_fit import LargeFit
 from models_engine.estimators.collaborative.steps import Steps
 from models_engine.estimators.table import ESTIMATORS
 from models_engine.inference.probit_ep.pair_sites import build_sites_with_rankings, cap_sites, sided_labels
+from models_engine.kernels import ItemKernel
 from models_engine.linalg import MAX_MATRIX_ITEMS, centre
 from models_engine.posterior import BasePosterior
 from models_engine.progress import Progress
@@ -43,12 +44,15 @@ N_PEOPLE = 200  # whose own utilities are looked at, and answers held out
 
 @dataclass(frozen=True, eq=False)
 class LargeCrowd:
-    """Utilities (n_items,) ~ N(0, 1), tastes of standard deviation .7 along two directions (n_items, 2), scores
-    (n_annotators, 2); P(first preferred) = Phi(margin). No matrix of annotators by items."""
+    """Utilities (n_items,) ~ N(0, 1), tastes of standard deviation .7 along directions (n_items, k), scores
+    (n_annotators, k); P(first preferred) = Phi(margin), but of the careless (n_annotators,) a half. No matrix of
+    annotators by items.   features (n_items, d): of the items, None for none."""
 
     utilities: Floats
     directions: Floats
     scores: Floats
+    careless: NDArray[np.bool_]
+    features: Floats | None = None
 
     def own(self, annotator: int) -> Floats:
         return centre(self.utilities + self.directions @ self.scores[annotator])
@@ -58,15 +62,41 @@ class LargeCrowd:
         n, m = len(self.utilities), len(annotators)
         left = rng.integers(n, size=m)
         right = (left + rng.integers(1, n, size=m)) % n
+        outcome = (self.margins(left, right, annotators) + rng.standard_normal(m) > 0).astype(np.float64)
+        return Comparisons.from_pairs(
+            left, right, outcome, annotators, n_items=n, n_annotators=len(self.scores), item_features=self.features
+        )
+
+    def margins(self, left: NDArray[np.int64], right: NDArray[np.int64], annotators: NDArray[np.int64]) -> Floats:
+        """Return the margins (m,) of these pairs: 0 of the careless."""
         margin = self.utilities[left] - self.utilities[right]
-        margin += ((self.directions[left] - self.directions[right]) * self.scores[annotators]).sum(axis=1)
-        outcome = (margin + rng.standard_normal(m) > 0).astype(np.float64)
-        return Comparisons.from_pairs(left, right, outcome, annotators, n_items=n, n_annotators=len(self.scores))
+        for k in range(self.directions.shape[1]):
+            margin += (self.directions[left, k] - self.directions[right, k]) * self.scores[annotators, k]
+        return np.where(self.careless[annotators], 0.0, margin)
 
 
-def simulate(n_items: int, n_annotators: int, rng: np.random.Generator) -> LargeCrowd:
-    directions = rng.normal(scale=0.7 / np.sqrt(2), size=(n_items, 2))
-    return LargeCrowd(centre(rng.standard_normal(n_items)), directions, rng.standard_normal((n_annotators, 2)))
+def simulate(
+    n_items: int, n_annotators: int, rng: np.random.Generator, tastes: str = "2", *, careless: float = 0.0
+) -> LargeCrowd:
+    """Draw a crowd, of which this share is careless.
+
+    tastes: along how many directions of equal size; "decaying": along all, the c-th of variance 1/c in proportion;
+    "own": of each item by itself; "features": along two smooth functions of three features, as the utilities are.
+    """
+    features, utilities = None, rng.standard_normal(n_items)
+    if tastes == "own":
+        directions, k = 0.7 * np.eye(n_items), n_items
+    elif tastes == "features":
+        features, k = rng.uniform(size=(n_items, 3)), 2
+        root = np.linalg.cholesky(ItemKernel(features, n_items, 0.8, 1.0).matrix())
+        utilities = root @ utilities
+        directions = 0.7 / np.sqrt(k) * root @ rng.standard_normal((n_items, k))
+    else:
+        k = n_items if tastes == "decaying" else int(tastes)
+        shares = 1.0 / np.arange(1, k + 1) if tastes == "decaying" else np.ones(k)
+        directions = 0.7 * np.sqrt(shares / max(shares.sum(), 1.0)) * rng.standard_normal((n_items, k))
+    scores = rng.standard_normal((n_annotators, k))
+    return LargeCrowd(centre(utilities), directions, scores, rng.random(n_annotators) < careless, features)
 
 
 @dataclass(frozen=True)
@@ -94,26 +124,34 @@ class LargeTask:
     held_out: Comparisons
 
     @classmethod
-    def of(cls, n_items: int, n_annotators: int, n_labels: int, seed: int) -> "LargeTask":
+    def of(
+        cls,
+        n_items: int,
+        n_annotators: int,
+        n_labels: int,
+        seed: int,
+        tastes: str = "2",
+        *,
+        careless: float = 0.0,
+    ) -> "LargeTask":
+        """Draw a crowd and its labels, see simulate."""
         rng = np.random.default_rng(seed)
-        crowd = simulate(n_items, n_annotators, rng)
+        crowd = simulate(n_items, n_annotators, rng, tastes, careless=careless)
         data = crowd.pairs(rng.integers(n_annotators, size=n_labels), rng)
         people = rng.choice(n_annotators, min(N_PEOPLE, n_annotators), replace=False)
         return cls(crowd, data, people, crowd.pairs(np.repeat(np.sort(people), 50), rng))
 
     def true_log_loss(self) -> float:
-        crowd, pairs, who = self.crowd, self.held_out.pairs(), self.held_out.annotators
-        margin = crowd.utilities[pairs.left] - crowd.utilities[pairs.right]
-        margin += ((crowd.directions[pairs.left] - crowd.directions[pairs.right]) * crowd.scores[who]).sum(axis=1)
+        pairs = self.held_out.pairs()
+        margin = self.crowd.margins(pairs.left, pairs.right, self.held_out.annotators)
         return -float(log_ndtr(np.where(pairs.outcome > 0.5, margin, -margin)).mean())
 
 
 Fit = Callable[[Comparisons, Progress], BasePosterior]
 
 
-def measure(estimator: str, n_items: int, n_annotators: int, n_labels: int, seed: int) -> LargeResult:
-    """Simulate one crowd and fit it; each step is told on stderr."""
-    task = LargeTask.of(n_items, n_annotators, n_labels, seed)
+def measure(estimator: str, task: LargeTask) -> LargeResult:
+    """Fit one crowd by this estimator; each step is told on stderr."""
     return judge(task, lambda data, report: ESTIMATORS[estimator].estimator().fit(data, progress=report))
 
 
@@ -158,6 +196,7 @@ def _own_coverage(posterior: BasePosterior, crowd: LargeCrowd, annotator: int) -
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run python -m models_engine.benchmarks large [--items N --annotators U --labels M --estimators a,b --seed S]
 
+    --tastes, --careless: other crowds, see simulate.
     --beside-dense: the same crowd by CollaborativeGP with a matrix over items and without, and their differences.
     """
     parser = argparse.ArgumentParser(prog="python -m models_engine.benchmarks large", description=__doc__)
@@ -166,23 +205,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--annotators", type=int, default=2_000)
     parser.add_argument("--labels", type=int, default=200_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--tastes", default="2", help="number of directions, decaying, own, or features")
+    parser.add_argument("--careless", type=float, default=0.0, help="share of annotators who answer at random")
     parser.add_argument("--beside-dense", action="store_true", help="both ways, for at most 5,000 items")
     options = parser.parse_args(arguments)
     if options.beside_dense and options.items > MAX_MATRIX_ITEMS:
         parser.error(f"--beside-dense takes at most {MAX_MATRIX_ITEMS:,} items")
     print(describe_machine())
-    print(f"{options.items:,} items, {options.annotators:,} annotators, {options.labels:,} labels, seed {options.seed}")
-    size = options.items, options.annotators, options.labels, options.seed
+    print(
+        f"{options.items:,} items, {options.annotators:,} annotators, {options.labels:,} labels, seed {options.seed}, "
+        f"tastes {options.tastes}, careless {options.careless:g}"
+    )
+    size = options.items, options.annotators, options.labels, options.seed, options.tastes
+    task = LargeTask.of(*size, careless=options.careless)
     if options.beside_dense:
-        print_both(LargeTask.of(*size))
+        print_both(task)
         return 0
     for name in options.estimators.split(","):
-        print_result(name, measure(name, *size))
+        print_result(name, measure(name, task))
     return 0
 
 
 def print_both(task: LargeTask) -> None:
-    dense = judge(task, lambda data, report: CollaborativeGP().fit(data, progress=report))
+    dense = judge(task, lambda data, report: CollaborativeGP(covariance="low-rank").fit(data, progress=report))
     print_result("with a matrix", dense)
     sparse = judge(task, fit_without_matrix)
     print_result("without", sparse)

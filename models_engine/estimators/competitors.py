@@ -23,6 +23,7 @@ from models_engine.inference.competitors.answers import Answers, DavidsonAnswers
 from models_engine.inference.competitors.blocks import Blocks
 from models_engine.inference.competitors.careless import attentive_shares
 from models_engine.inference.competitors.fit import IntegratedEffects, fit_competitors
+from models_engine.inference.competitors.graph_blocks import GraphBlocks
 from models_engine.inference.competitors.problem import CompetitorProblem
 from models_engine.inference.competitors.shared import shared_covariance
 from models_engine.inference.graded.counts import Thresholds
@@ -35,7 +36,7 @@ __all__ = ["Competitors"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-MAX_CONTEXT_ITEMS = 2_000  # compared items of one context, whose covariance is dense
+MAX_CONTEXT_ITEMS = 2_000  # compared items of one context, up to which their covariance is a matrix
 MAX_EFFECTS = 3_000  # competitors times (1 + tags)
 MAX_REFITS = 4  # for P(attentive)
 SHARE_TOLERANCE = 0.05  # of P(attentive): smaller changes are not worth another fit
@@ -48,7 +49,8 @@ class Competitors:
 
     e_item ~ N(0, s^2) is the effect of an item, h that of a competitor with a tag, beta those of item
     features. All standard deviations are learned by the evidence, s is integrated over. The fit is the nearest Gaussian
-    for f (Opper & Archambeau 2009), items eliminated context by context. Annotators' own tastes for competitors widen
+    for f (Opper & Archambeau 2009), items eliminated context by context, by conjugate gradients and 32 draws where one
+    has more than MAX_CONTEXT_ITEMS compared items. Annotators' own tastes for competitors widen
     the covariance by as much as their scores differ; utilities are those of the average annotator who answered.
 
     ties: "davidson" learns P(tie), "half" counts half a win each way, "ignore" leaves ties out.
@@ -92,7 +94,7 @@ class Competitors:
         self._check()
         contexts, log = table.contexts_of(data), FitLog(self.max_iterations, progress)
         pairs = self._pairs(data)
-        _check_size(contexts, pairs, table)
+        _check_size(table)
         sided = (data.sizes[pairs.label] == 2) & (data.positions[data.starts[pairs.label]] >= 0) & self.side
         attentive = np.ones(data.n_annotators)
         for again in range(MAX_REFITS, -1, -1):
@@ -143,7 +145,7 @@ class Competitors:
     ) -> tuple[CompetitorProblem, tuple[PairTable, Ints]]:
         """Return the problem, and the answers with the row each is in: see `taste_covariance`."""
         left, right, answers, thresholds = self._answers(pairs, sided, data.n_grades)
-        blocks = Blocks.of(left, right, contexts)
+        blocks = _blocks(left, right, contexts)
         padding = blocks.item < 0
         features = np.zeros((blocks.n_slots, 0))
         if data.item_features is not None:
@@ -243,15 +245,14 @@ def _attentive(
     return attentive_shares(pairs, expected.margin, variance, expected.cuts)
 
 
-def _check_size(contexts: Ints, pairs: PairTable, table: CompetitorTable) -> None:
-    seen = np.unique(np.concatenate([pairs.left, pairs.right]))
-    largest = int(np.bincount(contexts[seen]).max())
-    if largest > MAX_CONTEXT_ITEMS:
-        text = gettext_noop(
-            "one context has %(n)d compared items; the limit is %(limit)d. Name the context of each item if there are "
-            "several, or compare fewer items of it."
-        )
-        raise TooLarge(Message.of(text, n=int(largest), limit=MAX_CONTEXT_ITEMS))
+def _blocks(left: Ints, right: Ints, contexts: Ints) -> Blocks | GraphBlocks:
+    """Return the contexts' items as matrices, or as one graph where a context has more than MAX_CONTEXT_ITEMS."""
+    seen = np.unique(np.concatenate([left, right]))
+    is_large = int(np.bincount(contexts[seen]).max()) > MAX_CONTEXT_ITEMS
+    return GraphBlocks.of(left, right, contexts) if is_large else Blocks.of(left, right, contexts)
+
+
+def _check_size(table: CompetitorTable) -> None:
     effects = table.n_competitors * (1 + table.n_tags)
     if effects > MAX_EFFECTS:
         text = gettext_noop(

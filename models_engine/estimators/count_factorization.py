@@ -53,7 +53,7 @@ class CountFactorization:
     ) -> CountPosterior:
         """Fit. start and rng are not used: a fit begins anew and draws nothing.
 
-        Raises InvalidData, InsufficientData without a count, TooLarge, Cancelled; warns NotConverged.
+        Raises InvalidData, InsufficientData without a count, Cancelled; warns NotConverged.
         """
         check_settings(self)
         check_cells(data)
@@ -84,7 +84,7 @@ def has_spare(data: CountCells) -> bool:
 
 
 def posterior_of(found: FittedCounts) -> CountPosterior:
-    """Return the ranking of a fit. Raises TooLarge."""
+    """Return the ranking of a fit."""
     spread = found.item_spread()
     return CountPosterior(
         centre(found.item_effects),

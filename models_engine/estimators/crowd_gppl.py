@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from models_engine.data import Comparisons
 from models_engine.estimators.collaborative.fit import CollaborativeFit
-from models_engine.estimators.collaborative.large_fit import LargeFit
+from models_engine.estimators.collaborative.large_fit import LargeFit, has_no_matrix
 from models_engine.estimators.collaborative.large_posterior import LargePosterior, dense_start
 from models_engine.estimators.collaborative.learned import EPStart, LearnedShape
 from models_engine.estimators.collaborative.learning import CANDIDATES
@@ -83,13 +83,14 @@ class CrowdGPPL:
         progress: Progress | None = None,
     ) -> CollaborativePosterior:
         """See Estimator.fit. start: a posterior of this estimator over nearly the same labels, from which the shape of
-        tastes and the scales are reused, as for CollaborativeGP. Above 1,000 items by LargeFit, as there.
+        tastes and the scales are reused, as for CollaborativeGP. Above 300 items by LargeFit, as there, and above 1,000
+        always.
 
         diagnostics.objective: the factors' approximate bound after each step, then the final log evidence.
         """
         check_settings(self)
         generator = np.random.default_rng(0) if rng is None else rng
-        is_large, graded = data.n_items > MAX_DENSE_ITEMS, self.grades == "ordered" and data.n_grades > 0
+        is_large, graded = has_no_matrix(self, data, MAX_DENSE_ITEMS), self.grades == "ordered" and data.n_grades > 0
         sided = sided_labels(data, side=self.side and not is_large)
         sites = cap_sites(build_sites_with_rankings(data, graded=graded, sided=sided), self.max_pairs, generator)
         if is_large:

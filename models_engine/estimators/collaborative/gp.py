@@ -7,7 +7,7 @@ import numpy as np
 
 from models_engine.data import Comparisons
 from models_engine.estimators.collaborative.fit import CollaborativeFit
-from models_engine.estimators.collaborative.large_fit import MAX_DENSE_TASTES, LargeFit
+from models_engine.estimators.collaborative.large_fit import MAX_DENSE_TASTES, LargeFit, has_no_matrix
 from models_engine.estimators.collaborative.large_posterior import LargePosterior, dense_start
 from models_engine.estimators.collaborative.learning import CANDIDATES
 from models_engine.estimators.collaborative.posterior import CollaborativePosterior
@@ -34,8 +34,8 @@ class CollaborativeGP:
     consensus_sd, taste_sd: prior medians of tau and of the standard deviation of a taste, in units of the answer's
         noise; log_scale_sd: sd of their log-normal priors. 0 fixes them.
     covariance: "full" shrinks the learned Sigma to K; "low-rank" keeps n_components directions beside a multiple of K;
-        "auto" draws it (see below) where that is affordable, and past that is full up to 300 items, else low-rank.
-        "prior" learns none.
+        "auto" draws it (see below) where that is affordable, and past that is full up to 300 items; of more items it
+        has no matrix (see below), or is low-rank where item features or side biases count. "prior" learns none.
     pseudo_annotators: strength of the shrinkage, as a number of annotators with tastes like the prior's.
     features: whether item and annotator features are used where given.
     reliability: also infer each annotator's reliability, the share of answers that follow their utilities rather than
@@ -65,8 +65,9 @@ class CollaborativeGP:
     annotator, as one Sigma is too sure of few people's tastes. That takes whole label weights, and neither steepness
     nor fixed scales.
 
-    Above 5,000 items tastes lie along at most 10 components, of which those that cannot be told from noise are dropped,
-    and beside them vary by item alone; no matrix over items is needed (see LargeFit).
+    Above 300 items with covariance "auto", without item features and side biases, and above 5,000 always, tastes lie
+    along at most 10 components, of which those that cannot be told from noise are dropped, and beside them vary by item
+    alone; no matrix over items is needed (see LargeFit).
 
     Otherwise tau, the size of tastes and the kernel are chosen by EP evidence, and the mixture of the learned Sigma
     with its prior by the evidence of annotators left out while it was learned. Of up to 60 people Sigma is learned with
@@ -106,7 +107,7 @@ class CollaborativeGP:
         rng: np.random.Generator | None = None,
         progress: Progress | None = None,
     ) -> CollaborativePosterior:
-        """See Estimator.fit. Above 5,000 items by LargeFit.
+        """See Estimator.fit. Above 300 items by LargeFit, see has_no_matrix.
 
         start: a posterior of this estimator over the same items, whose labels are at least 90% of these, provides the
         learned Sigma and scales, so that a refit after a few labels is quick; any other is ignored. In a large problem
@@ -115,7 +116,7 @@ class CollaborativeGP:
         """
         check_settings(self)
         generator = np.random.default_rng(0) if rng is None else rng
-        is_large, graded = data.n_items > MAX_DENSE_TASTES, self.grades == "ordered" and data.n_grades > 0
+        is_large, graded = has_no_matrix(self, data, MAX_DENSE_TASTES), self.grades == "ordered" and data.n_grades > 0
         sided = sided_labels(data, side=self.side and not is_large)
         if self.steepness:
             sites = build_sites(data.pairs(), data.weights, graded=graded, sided=sided)

@@ -6,14 +6,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models_engine.covariance.forms import LowRankCovariance
+from models_engine.data import Comparisons
 from models_engine.estimators.collaborative.large_learning import Answers, LargeLearning, LargePrior
 from models_engine.estimators.collaborative.large_posterior import LargePosterior, LargeTastes
+from models_engine.estimators.collaborative.learning import MAX_FULL_ITEMS
 from models_engine.estimators.collaborative.refit import match_sites
 from models_engine.estimators.collaborative.report import regress_scores
+from models_engine.estimators.collaborative.steps import Settings
 from models_engine.inference.graded.cut_points import cut_deviations
 from models_engine.inference.item_factors.cuts import log_gap_covariance
 from models_engine.inference.item_factors.ep import FactorEP
 from models_engine.inference.item_factors.learning import Components, consensus_variance
+from models_engine.inference.item_factors.local import ConsensusMoments
 from models_engine.inference.probit_ep.learned_cuts import log_gaps_of
 from models_engine.kernels import ItemKernel
 from models_engine.linalg import centre
@@ -21,13 +25,25 @@ from models_engine.messages import Message, gettext_noop, propagation_message
 from models_engine.posterior import Likelihood
 from models_engine.summaries import AnnotatorSummary
 
-__all__ = ["MAX_DENSE_TASTES", "LargeFit"]
+__all__ = ["MAX_DENSE_TASTES", "LargeFit", "has_no_matrix"]
 
 Floats = NDArray[np.float64]
-MAX_DENSE_TASTES = 5_000  # items; of more, tastes are of low rank
+MAX_DENSE_TASTES = 5_000  # items; of more, tastes are of low rank whatever is asked
 TOLERANCE = 1e-3  # of the sites, as of a large dense fit
 MIN_SWEEPS = 6  # the consensus's variance changes in the first ones
 MIN_SHARED_LABELS = 0.9
+
+
+def has_no_matrix(settings: Settings, data: Comparisons, max_dense: int) -> bool:
+    """Return whether tastes are fitted without a matrix over items, by LargeFit.
+
+    That is above max_dense items; and above MAX_FULL_ITEMS where covariance is "auto", except with item features or
+    side biases, of which a matrix over items knows more.
+    """
+    if data.n_items > max_dense:
+        return True
+    related = settings.features and data.item_features is not None and data.item_features.shape[1] > 0
+    return settings.covariance == "auto" and data.n_items > MAX_FULL_ITEMS and not related and not settings.side
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,14 +64,15 @@ class LargeFit(LargeLearning):
         ep.tastes, ep.variance = prior.mixed, prior.variance
         ep.answer_by(prior.answers)
         tolerance, change, measured = max(self.settings.tolerance, TOLERANCE), np.inf, -np.inf
-        settings = self.settings
+        settings, fewest = self.settings, MIN_SWEEPS if sized else 1
         for sweep in range(settings.max_iterations):
             # measured where the sites have settled; the last sweeps keep it, so that they come to rest
-            measure = sweep in (1, MIN_SWEEPS - 1) or (change < 10 * tolerance and sweep - measured > MIN_SWEEPS)
+            measure = sized and sweep in (1, MIN_SWEEPS - 1)
+            measure |= change < 10 * tolerance and sweep - measured > MIN_SWEEPS
             measured = sweep if measure else measured
             change = ep.sweep(measure=measure)
             self.steps.record(-change)
-            if sweep >= MIN_SWEEPS and change < tolerance:
+            if sweep >= fewest and change < tolerance and measured >= 0:
                 break
             if sized and sweep < MIN_SWEEPS - 2:
                 ep.variance = consensus_variance(ep, settings.consensus_sd, settings.log_scale_sd)
@@ -80,7 +97,7 @@ class LargeFit(LargeLearning):
 
     def _components_message(self, prior: LargePrior) -> Message:
         text = gettext_noop("of %(items)d items: tastes lie along %(n)d components and beside them vary by item alone")
-        message = Message.of(text, items=self.data.n_items, n=prior.components.count)
+        message = Message.of(text, items=self.data.n_items, n=prior.n_told)
         if not self.settings.side:
             return message
         return Message.joined(message, Message.of(gettext_noop("side biases are not inferred for so many items")))
@@ -125,7 +142,7 @@ class LargeFit(LargeLearning):
             steepness=np.ones(n) if steepness is None else steepness,
             scales=np.array([np.sqrt(ep.variance), size, kernel.share, kernel.length, prior.share, size]),
             n_learned=np.array(len(self.sites)),
-            n_told=np.array(count),
+            n_told=np.array(prior.n_told),
             features=np.zeros((self.data.n_items, 0)) if features is None else features,
             loadings=loadings[:, order[:count]],
             scores=own_scores,
@@ -177,4 +194,5 @@ class LargeFit(LargeLearning):
         prior = replace(prior, reliability=reliability)
         ep = self.ep(self.sites, prior, prior.mixed)
         ep.begin(match_sites(known.pair_sites, known.sites, self.sites).sites)
+        ep.moments = ConsensusMoments(known.mean, known.factor, known.rest)
         return prior, ep

@@ -99,6 +99,11 @@ class LargePrior:
     reliability: Reliabilities | None
 
     @property
+    def n_told(self) -> int:
+        """Return how many components are more than noise."""
+        return self.components.count if self.share > MIN_SHARE else 0
+
+    @property
     def mixed(self) -> TasteFactors:
         return self.mixed_with(self.components, self.share)
 
@@ -172,7 +177,9 @@ class LargeLearning:
         if self.settings.covariance == "prior" or len(judged) < MIN_ANNOTATORS:
             return prior, ep
         found = self.shaped(ep, prior, judged)
-        if found.components.count and found.answers.lapse is not None:
+        if not found.components.count:
+            found = self.placed(ep, found)
+        elif found.answers.lapse is not None:
             found = self.with_reliabilities(ep, found)
         return found, ep
 
@@ -225,13 +232,23 @@ class LargeLearning:
         others.moments = few.moments
         share = self._share(others, prior, found)
         del others
-        if share < MIN_SHARE:
+        if share <= MIN_SHARE:
             return prior
         ep.variance = few.variance
         found = self.improved(ep, prior, found, LAST_COMPONENT_SWEEPS, pruned_from=LAST_COMPONENT_SWEEPS)
         prior = replace(prior, components=found, share=share, variance=ep.variance)
         ep.tastes = prior.mixed
         return prior
+
+    def placed(self, ep: FactorEP, prior: LargePrior) -> LargePrior:
+        """Where no component is more than noise, give MIN_SHARE of tastes to the direction in which people differ most.
+
+        So everybody has a place along something, as with a matrix over items, while predictions stay what they are.
+        """
+        self.sweep(ep, measure=False)
+        found = first_components(ep, 1, prior.own).within(MAX_SHAPE * prior.own)
+        ep.move()
+        return replace(prior, components=found, share=MIN_SHARE) if found.count else prior
 
     def _left_out(self, judged: NDArray) -> NDArray:
         order = self.rng.permutation(judged)[: min(MAX_LEFT_OUT, max(1, len(judged) // 4))]

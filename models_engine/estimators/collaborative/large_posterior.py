@@ -137,6 +137,11 @@ class LargePosterior(CollaborativePosterior):
 
     tastes: LargeTastes = field(kw_only=True)  # type: ignore[assignment]
 
+    @property
+    def uses_item_features(self) -> bool:
+        """Return False: items never compared have no utility here, see `at`."""
+        return False
+
     def for_annotator(self, annotator: int | None = None, *, features: ArrayLike | None = None) -> PersonalPosterior:
         known, lapse = self.tastes, self.likelihood.lapse
         if features is not None:
@@ -173,7 +178,8 @@ class LargePosterior(CollaborativePosterior):
 
     def at(self, item_features: ArrayLike) -> GaussianPosterior:
         raise Unsupported(
-            "a fit of this size does not rank items that were never compared; fit GPPL with item_features instead."
+            "a fit without a matrix over items does not rank items that were never compared; fit GPPL with "
+            "item_features instead."
         )
 
     def to_arrays(self) -> dict[str, NDArray]:

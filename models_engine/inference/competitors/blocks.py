@@ -10,27 +10,49 @@ from numpy.typing import NDArray
 from models_engine.linalg import chunk_slices, inverse_and_log_determinant
 from models_engine.validation import places_in_sets
 
-__all__ = ["Blocks"]
+__all__ = ["Blocks", "Slots"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Blocks:
-    """Contexts as square blocks, grouped by width, narrow ones padded with slots that no answer touches.
+class Slots:
+    """Where items are.
 
     item (n_slots,): which item a slot holds, -1 for padding.   context (n_slots,): its context, also of padding.
-    stacks: (first slot, first cell, number of blocks, width) of each group; cells are the blocks' entries, flat.
-    left, right (n_rows,): slots of the pairs.   own_left, own_right, across, back (n_rows,): the cells of a pair in
-    its block: (left, left), (right, right), (left, right), (right, left).
+    left, right (n_rows,): slots of the pairs.
     """
 
     item: Ints
     context: Ints
-    stacks: tuple[tuple[int, int, int, int], ...]
     left: Ints
     right: Ints
+
+    @property
+    def n_slots(self) -> int:
+        return len(self.item)
+
+    def divergence(self, values: Floats) -> Floats:
+        """Return (n_slots,) D' values of values (n_rows,)."""
+        up = np.bincount(self.left, values, minlength=self.n_slots)
+        return np.asarray(up - np.bincount(self.right, values, minlength=self.n_slots))
+
+    def differences(self, slots: Floats) -> Floats:
+        """Return (n_rows, ...) D slots of slots (n_slots, ...)."""
+        return np.asarray(slots[self.left] - slots[self.right])
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks(Slots):
+    """Contexts as square blocks, grouped by width, narrow ones padded with slots that no answer touches.
+
+    stacks: (first slot, first cell, number of blocks, width) of each group; cells are the blocks' entries, flat.
+    own_left, own_right, across, back (n_rows,): the cells of a pair in its block: (left, left), (right, right), (left,
+    right), (right, left).
+    """
+
+    stacks: tuple[tuple[int, int, int, int], ...]
     own_left: Ints
     own_right: Ints
     across: Ints
@@ -60,11 +82,7 @@ class Blocks:
             stacks.append((int(slot[first[0]]), int(cell[first[0]]), len(first), int(one)))
         own = (corner + a * step + a, corner + b * step + b)
         across = (corner + a * step + b, corner + b * step + a)
-        return cls(item, contexts, tuple(stacks), slot[home[left]] + a, slot[home[right]] + b, *own, *across)
-
-    @property
-    def n_slots(self) -> int:
-        return len(self.item)
+        return cls(item, contexts, slot[home[left]] + a, slot[home[right]] + b, tuple(stacks), *own, *across)
 
     @property
     def n_cells(self) -> int:
@@ -98,18 +116,13 @@ class Blocks:
         """Return the trace of the whole matrix."""
         return float(sum(np.einsum("pii->", stack) for _, stack in self._stacked(cells)))
 
+    def square(self, cells: Floats) -> float:
+        """Return the sum of the squares of all entries."""
+        return float(cells @ cells)
+
     def pair_variance(self, cells: Floats) -> Floats:
         """Return (n_rows,) B_aa + B_bb - 2 B_ab of the pairs."""
         return np.maximum(cells[self.own_left] + cells[self.own_right] - 2 * cells[self.across], 0.0)
-
-    def divergence(self, values: Floats) -> Floats:
-        """Return (n_slots,) D' values of values (n_rows,)."""
-        up = np.bincount(self.left, values, minlength=self.n_slots)
-        return np.asarray(up - np.bincount(self.right, values, minlength=self.n_slots))
-
-    def differences(self, slots: Floats) -> Floats:
-        """Return (n_rows, ...) D slots of slots (n_slots, ...)."""
-        return np.asarray(slots[self.left] - slots[self.right])
 
     def pair_cells(self, cells: Floats, rows: Ints) -> Iterator[tuple[Ints, Ints, Floats]]:
         """Yield (places in rows, slots, B d) for the blocks of some rows.

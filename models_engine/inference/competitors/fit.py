@@ -148,8 +148,9 @@ def log_spread_information(state: CompetitorState) -> float:
     prior's.
     """
     ridge = state.spreads.items**-2
-    trace, square = state.problem.blocks.trace(state.cells), float(state.cells @ state.cells)
-    free = state.problem.blocks.n_slots - 2 * trace * ridge + square * ridge**2
+    blocks = state.problem.blocks
+    trace, square = blocks.trace(state.cells), blocks.square(state.cells)
+    free = blocks.n_slots - 2 * trace * ridge + square * ridge**2
     return 2 * max(free, 0.0) + 2 * (state.spreads.items / ITEM_SD) ** 2
 
 

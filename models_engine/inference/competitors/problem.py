@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -10,12 +11,14 @@ from numpy.typing import NDArray
 
 from models_engine.inference.competitors.answers import Answers, RowTerms
 from models_engine.inference.competitors.blocks import Blocks
+from models_engine.inference.competitors.graph_blocks import GraphBlocks
 from models_engine.linalg import cholesky, inverse_from_cholesky
 
 __all__ = ["CompetitorProblem", "CompetitorState", "Elimination", "Spreads"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Cells = Any  # B as its blocks have it: an array of cells (n_cells,) of Blocks, a GraphInverse of GraphBlocks
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,7 @@ class CompetitorProblem:
     feature_sd: prior standard deviation of beta, around 0.
     """
 
-    blocks: Blocks
+    blocks: Blocks | GraphBlocks
     answers: Answers
     competitor: Ints
     tag: Ints
@@ -76,7 +79,7 @@ class CompetitorProblem:
             own = own + np.where(self.tag >= 0, padded[1 + np.maximum(self.tag, 0), self.competitor], 0.0)
         return np.asarray(own + self.features @ u[self.n_levels : self.n_effects])
 
-    def averages(self, f: Floats, u: Floats, cells: Floats) -> RowTerms:
+    def averages(self, f: Floats, u: Floats, cells: Cells) -> RowTerms:
         """Average over the rows, f having means f and covariance B."""
         variance = self.blocks.pair_variance(cells)
         return self.answers.terms(self.blocks.differences(f), variance, u[self.n_effects :])
@@ -93,13 +96,27 @@ class CompetitorProblem:
         return np.concatenate([whole, self.features.T @ slots])
 
     @cached_property
+    def levels(self) -> scipy.sparse.csr_array:
+        """Return (n_slots, n_levels) Z, the slots' indicators of g and h."""
+        n, slot = self.n_competitors, np.flatnonzero(self.competitor < self.n_competitors)
+        tagged = slot[self.tag[slot] >= 0]
+        rows = np.concatenate([slot, tagged])
+        columns = np.concatenate([self.competitor[slot], n * (1 + self.tag[tagged]) + self.competitor[tagged]])
+        shape = (self.blocks.n_slots, self.n_levels)
+        return scipy.sparse.coo_array((np.ones(len(rows)), (rows, columns)), shape=shape).tocsr()
+
+    @cached_property
     def _keys(self) -> Ints:
         """Return (n_cells,) tag, competitor of the row and competitor of the column of each cell, as one number."""
-        width = self.n_competitors + 1
-        return self.blocks.cell_keys((self.tag + 1) * width**2 + self.competitor * width, self.competitor)
+        blocks, width = self.blocks, self.n_competitors + 1
+        if isinstance(blocks, GraphBlocks):
+            raise TypeError("a graph of items has no cells.")
+        return blocks.cell_keys((self.tag + 1) * width**2 + self.competitor * width, self.competitor)
 
-    def crossed(self, cells: Floats) -> Floats:
-        """Return (n_levels, n_levels) Z' M Z, M block diagonal with these cells, Z the slots' indicators of g and h."""
+    def crossed(self, cells: Cells) -> Floats:
+        """Return (n_levels, n_levels) Z' M Z, M block diagonal with these cells."""
+        if isinstance(self.blocks, GraphBlocks):
+            return np.asarray(self.levels.T @ self.blocks.times(cells, self.levels.toarray()))
         n, width = self.n_competitors, self.n_competitors + 1
         found = np.bincount(self._keys, cells, minlength=(1 + self.n_tags) * width**2)
         by_tag = found.reshape(1 + self.n_tags, width, width)[:, :-1, :-1]
@@ -113,6 +130,8 @@ class CompetitorProblem:
     @cached_property
     def counts(self) -> Floats:
         """Return (n_levels, n_levels) Z'Z: slots by competitor and tag."""
+        if isinstance(self.blocks, GraphBlocks):
+            return np.asarray((self.levels.T @ self.levels).toarray())
         return self.crossed(self.blocks.identity)
 
 
@@ -128,7 +147,7 @@ class CompetitorState:
     f: Floats
     u: Floats
     weights: Floats
-    cells: Floats
+    cells: Cells
     log_determinant: float
     averages: RowTerms
     elimination: "Elimination | None" = None
@@ -195,7 +214,7 @@ class Elimination:
 
     problem: CompetitorProblem
     spreads: Spreads
-    cells: Floats
+    cells: Cells
     averages: RowTerms
 
     @property
@@ -261,9 +280,19 @@ class Elimination:
 
     def reduced_rows(self, rows: Ints) -> scipy.sparse.csr_array:
         """Return the derivative of u's gradient, f eliminated, in the score of each of these rows, (n, n_unknowns)."""
-        problem, n = self.problem, self.problem.n_competitors
+        problem = self.problem
+        dense = -problem.blocks.differences(self.reach)[rows]
+        dense[:, problem.features.shape[1] :] += self.averages.shares[rows]
+        return scipy.sparse.hstack([self._level_rows(rows), scipy.sparse.coo_array(dense)]).tocsr()
+
+    def _level_rows(self, rows: Ints) -> scipy.sparse.coo_array:
+        """Return D B Z / spread^2 of these rows, (n, n_levels)."""
+        problem, blocks, n = self.problem, self.problem.blocks, self.problem.n_competitors
+        if isinstance(blocks, GraphBlocks):
+            reached = blocks.times(self.cells, problem.levels.toarray())
+            return scipy.sparse.coo_array((reached[blocks.left[rows]] - reached[blocks.right[rows]]) * self.ridge)
         places, columns, values = [], [], []
-        for place, slots, solved in problem.blocks.pair_cells(self.cells, rows):
+        for place, slots, solved in blocks.pair_cells(self.cells, rows):
             competitor, tag = problem.competitor[slots], problem.tag[slots]
             for column, kept in (
                 (competitor, competitor < n),
@@ -272,9 +301,5 @@ class Elimination:
                 places.append(np.broadcast_to(place[:, None], slots.shape)[kept])
                 columns.append(column[kept])
                 values.append(solved[kept] * self.ridge)
-        dense = -problem.blocks.differences(self.reach)[rows]
-        dense[:, problem.features.shape[1] :] += self.averages.shares[rows]
-        shape = (len(rows), problem.n_levels)
         index = (np.concatenate(places), np.concatenate(columns))
-        levels = scipy.sparse.coo_array((np.concatenate(values), index), shape=shape)
-        return scipy.sparse.hstack([levels, scipy.sparse.coo_array(dense)]).tocsr()
+        return scipy.sparse.coo_array((np.concatenate(values), index), shape=(len(rows), problem.n_levels))

@@ -12,9 +12,11 @@ from scipy.sparse import csr_matrix, diags, vstack
 from scipy.special import gammaln, logsumexp
 
 from models_engine.covariance.forms import DenseCovariance, LowRankCovariance
-from models_engine.errors import InsufficientData, InvalidSetting, TooLarge
+from models_engine.covariance.graph import GraphCovariance
+from models_engine.errors import InsufficientData, InvalidSetting
 from models_engine.inference.counts.bound import CONSTANT_SD, MAX_VARIANCE, CountBound, Effects, Scales
 from models_engine.inference.counts.cells import CountCells
+from models_engine.inference.counts.graph_spread import effects_covariance
 from models_engine.linalg import check_dense, cholesky, chunk_slices
 from models_engine.messages import Message, gettext_noop
 from models_engine.progress import FitLog, Progress
@@ -26,7 +28,7 @@ Floats = NDArray[np.float64]
 Family = Literal["poisson", "negative binomial", "best"]
 FAMILIES: Sequence[Family] = ("poisson", "negative binomial", "best")
 MAX_FACTORS = 50
-MAX_SIDE = 10_000  # the smaller of the numbers of items and annotators: its covariance is dense
+MAX_SIDE = 2_000  # the smaller of the numbers of items and annotators, up to which its covariance is a matrix
 MAX_LOW_RANK = 25_000_000  # items times annotators, of a covariance of low rank: 200 MB
 STEPS = 40  # evaluations between two updates of the prior variances
 START_VARIANCE, START_FACTOR_VARIANCE = 0.05, 0.01
@@ -176,45 +178,43 @@ class FittedCounts:
         """Return (n_items,) and (n_annotators,) standard deviations of the effects.
 
         Of the Gaussian with the curvature at the posterior mean over both sides and the constant together: mean field's
-        own are too small. Raises TooLarge where items and annotators both exceed MAX_SIDE.
+        own are too small. Where items and annotators both exceed MAX_SIDE, see effects_covariance.
         """
         return self._deviations
 
     def item_covariance(self) -> Floats:
         """Return the (n_items, n_items) covariance of the items' effects; annotators and constant are marginalised.
 
-        Raises TooLarge for more than MAX_SIDE items.
+        Raises TooLarge for more items than a matrix may have.
         """
-        self._check_size(self.cells.n_items)
+        check_dense(self.cells.n_items)
         covariance, _ = _joint_covariance(self._weights, self.scales.items, self.scales.annotators)
         return covariance[:-1, :-1]
 
-    def item_spread(self) -> DenseCovariance | LowRankCovariance:
+    def item_spread(self) -> DenseCovariance | LowRankCovariance | GraphCovariance:
         """Return `item_covariance` about the items' mean, in the form that takes least memory.
 
-        Of fewer annotators than items: each item's own variance and what annotators and constant add, of low rank.
-        Raises TooLarge.
+        Of fewer annotators than items: each item's own variance and what annotators and constant add, of low rank. Of
+        more than MAX_SIDE of both, or more than MAX_LOW_RANK numbers of the low rank: by the graph of the cells.
         """
         n, k = self.cells.n_items, self.cells.n_annotators
+        if self._is_large or (n > k + 1 and n * k > MAX_LOW_RANK):
+            return self._graph.restrict(np.arange(n))
         if n <= k + 1:
-            check_dense(n)
             return DenseCovariance.of(self.item_covariance())
-        check_dense(k)
-        if n * k > MAX_LOW_RANK:
-            text = gettext_noop(
-                "%(n)d items and %(k)d annotators need %(size)d numbers for their uncertainty; the limit is "
-                "%(limit)d. Add annotators together, for example by week or region, or rank fewer items."
-            )
-            raise TooLarge(Message.of(text, n=n, k=k, size=n * k, limit=MAX_LOW_RANK))
         scales = self.scales
         covariance, joined = _joint_covariance(csr_matrix(self._weights.T), scales.annotators, scales.items)
         diagonal = np.asarray(self._weights.sum(axis=1)).ravel() + 1 / scales.items
         factor = (joined.T @ cholesky(covariance)) / diagonal[:, None]
         return LowRankCovariance(np.ascontiguousarray(factor), 1 / diagonal)
 
-    def _check_size(self, n: int) -> None:
-        if n > MAX_SIDE:
-            raise TooLarge(f"a covariance of {n:,} effects; the limit is {MAX_SIDE:,}. Fit fewer items or annotators.")
+    @property
+    def _is_large(self) -> bool:
+        return min(self.cells.n_items, self.cells.n_annotators) > MAX_SIDE
+
+    @cached_property
+    def _graph(self) -> GraphCovariance:
+        return effects_covariance(self._weights, self.scales)
 
     @cached_property
     def _weights(self) -> csr_matrix:
@@ -225,7 +225,9 @@ class FittedCounts:
     @cached_property
     def _deviations(self) -> tuple[Floats, Floats]:
         cells, scales = self.cells, self.scales
-        self._check_size(min(cells.n_items, cells.n_annotators))
+        if self._is_large:
+            deviations = np.sqrt(self._graph.marginals)
+            return deviations[: cells.n_items], deviations[cells.n_items :]
         if cells.n_items <= cells.n_annotators:
             return _side_deviations(self._weights, scales.items, scales.annotators)
         return _side_deviations(csr_matrix(self._weights.T), scales.annotators, scales.items)[::-1]

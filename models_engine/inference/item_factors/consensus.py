@@ -133,6 +133,11 @@ class ConsensusSystem:
     def diagonal(self) -> Floats:
         return self.prior.inverse_diagonal + self._weights
 
+    def known(self, moments: ConsensusMoments) -> float:
+        """Return how many directions the answers tell, tr(A C): A what they say, C the covariance of the consensus."""
+        told = self.product(moments.factor) - self.prior.solve(moments.factor)
+        return float(np.clip((moments.factor * told).sum() + self._weights @ moments.rest, 1.0, len(moments.mean)))
+
     @cached_property
     def _precondition(self) -> Callable[[Floats], Floats]:
         return self.prior.conditional(self._weights)

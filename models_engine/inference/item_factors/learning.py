@@ -155,12 +155,17 @@ def answer_scale(before: TasteFactors, after: TasteFactors) -> float:
 def consensus_variance(ep: FactorEP, median: float, log_sd: float) -> float:
     """Return the variance of the consensus after a step of EM; its standard deviation is log-normal a priori.
 
-    The expected square is t' K^-1 t plus the trace of K^-1 times the covariance, K being `ep.unit`.
+    The expected square is t' K^-1 t plus the trace of K^-1 times the covariance, K being `ep.unit`. Through inducing
+    points that trace, of what is known by draws, would be mostly their noise, and EM slow: there the square of the mean
+    is set equal to the number of directions that the answers tell (MacKay 1992).
     """
     moments, unit = ep.moments, ep.unit
-    columns = np.column_stack([moments.mean, moments.factor])
-    square = float((columns * unit.solve(columns)).sum() + unit.inverse_diagonal @ moments.rest)
-    n, log_variance = len(moments.mean), np.log(ep.variance)
+    n, log_variance = float(len(moments.mean)), np.log(ep.variance)
+    if unit.reach.shape[1] and ep.system is not None:
+        square, n = float(moments.mean @ unit.solve(moments.mean[:, None])[:, 0]), ep.system.known(moments)
+    else:
+        columns = np.column_stack([moments.mean, moments.factor])
+        square = float((columns * unit.solve(columns)).sum() + unit.inverse_diagonal @ moments.rest)
     for _ in range(20):
         part = square / (2 * np.exp(log_variance))
         slope = part - n / 2 - (log_variance / 2 - np.log(median)) / (2 * log_sd**2)
@@ -170,8 +175,8 @@ def consensus_variance(ep: FactorEP, median: float, log_sd: float) -> float:
 
 @dataclass(frozen=True)
 class OwnSize:
-    """The variance of what is a person's alone, by scoring steps; damping: of the information, less while all steps go
-    the same way, as the size of tastes and that of utilities trade off."""
+    """The variance of a taste without components, by scoring steps; damping: of the information, less while all steps
+    go the same way, as the size of tastes and that of utilities trade off."""
 
     variance: float
     damping: float = 1.0
@@ -184,8 +189,8 @@ class OwnSize:
         """
         share = self.variance / (self.variance + shape)
         pull = share * (np.log(self.variance + shape) / 2 - np.log(median)) / (2 * log_sd**2)
-        slope = statistics.own_score * self.variance - pull
-        information = statistics.own_squares * self.variance**2 + 1 / (4 * log_sd**2)
+        slope = statistics.size_score - pull
+        information = statistics.size_squares + 1 / (4 * log_sd**2)
         direction = float(np.sign(slope))
         turned = direction != self.direction
         damping = min(1.0, 2 * self.damping) if turned else max(0.2, 0.7 * self.damping)

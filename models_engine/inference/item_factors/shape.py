@@ -30,16 +30,16 @@ class TasteStatistics:
     """Sums over annotators.
 
     aim (n_items, c): h E[w'] - J E[t w'].   blocks (n_items, c, c): J_ii E[w w'].   second (c, c), count: of scores.
-    own_score, own_information: derivative of the log evidence in the variance of what is a person's alone, and the sum
-    of its squares over annotators.
+    size_score, size_squares: derivative of the log evidence in the log of the variance of tastes, and the sum of its
+    squares over annotators.
     """
 
     aim: Floats
     blocks: Floats
     second: Floats
     count: int
-    own_score: float
-    own_squares: float
+    size_score: float
+    size_squares: float
 
 
 def add_statistics(one: TasteStatistics, other: TasteStatistics) -> TasteStatistics:
@@ -53,7 +53,7 @@ def statistics_of(
     scores = score_moments(shard, solution, tastes, consensus)
     second = scores.covariance + scores.mean[:, :, None] * scores.mean[:, None, :]
     n, c, u = len(tastes.own), tastes.loadings.shape[1], shard.n_annotators
-    aim, blocks, own = np.zeros((n, c)), np.zeros((n, c, c)), np.zeros(u)
+    aim, blocks, own = np.zeros((n, c)), np.zeros((n, c, c)), (np.einsum("ucc->u", second) - c) / 2
     total = total_sites(shard.sites, solution.sites)
     for group, one in zip(shard.groups, solution.groups, strict=True):
         covariance = gather_rows(group, solution.scores)
@@ -96,8 +96,8 @@ def _own_scores(
     found += moved @ moved.transpose(0, 2, 1) - cross - cross.transpose(0, 2, 1)
     found += residual[:, :, None] * residual[:, None, :]
     if group.same is not None:
-        return np.asarray((found * group.same).sum(axis=(1, 2)) / 2)
-    return np.asarray(np.einsum("pnn->p", found) / 2)
+        return np.asarray((found * group.same * tastes.own[group.items][:, :, None]).sum(axis=(1, 2)) / 2)
+    return np.asarray((np.einsum("pnn->pn", found) * tastes.own[group.items]).sum(axis=1) / 2)
 
 
 def node_residuals(

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+from models_engine.covariance.graph import GraphCovariance
 from models_engine.errors import InsufficientData, InvalidData, InvalidSetting
 from models_engine.estimators.count_factorization import CountFactorization
 from models_engine.estimators.count_posterior import CountPosterior
+from models_engine.inference.counts import factorization
 from models_engine.inference.counts.cells import MAX_COUNT, CountCells
 from models_engine.inference.counts.effects import fit_effects
 from tests.engine.inference.counts.test_factorization import simulate
@@ -102,3 +104,27 @@ def test_what_cannot_be_fitted_is_named():
         CountFactorization().fit([1, 2])
     with pytest.raises(InvalidSetting, match="gamma"):
         CountFactorization(family="gamma").fit(CountCells.from_rows([0], [0], [1]))
+
+
+def test_a_table_too_large_for_a_low_rank_gives_the_same(monkeypatch):
+    cells, _ = simulate(np.random.default_rng(0), 40, 8, seen=0.5)
+    fitted = fit_effects(cells)
+    exact = fitted.item_spread()
+    monkeypatch.setattr(factorization, "MAX_LOW_RANK", 40 * 8 - 1)
+    spread = fitted.item_spread()
+    assert isinstance(spread, GraphCovariance)
+    np.testing.assert_allclose(spread.dense(), exact.dense(), atol=1e-9)
+
+
+def test_ten_thousand_items_are_not_refused():
+    """Neither side has a matrix; a posterior of so many is stored and read."""
+    n_items, n_annotators = 10_000, 10_000
+    rng = np.random.default_rng(9)
+    items, who = rng.integers(40, size=600), rng.integers(30, size=600)
+    cells = CountCells.from_rows(items, who, rng.poisson(3, 600), n_items=n_items, n_annotators=n_annotators)
+    found = CountFactorization(family="poisson").fit(cells)
+    again = CountPosterior.from_arrays(found.to_arrays())
+    np.testing.assert_array_equal(again.standard_deviations(), found.standard_deviations())
+    counted = cells.n_comparisons() > 0
+    assert found.standard_deviations()[~counted] == pytest.approx(found.prior_sd, rel=0.01)
+    assert (found.standard_deviations()[counted] < found.prior_sd).all()

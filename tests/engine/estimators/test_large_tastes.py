@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from models_engine.benchmarks.large import LargeTask, fit_without_matrix
 from models_engine.data import Comparisons
 from models_engine.errors import Cancelled, Unsupported
 from models_engine.estimators import crowd_gppl
-from models_engine.estimators.collaborative import gp
+from models_engine.estimators.collaborative import gp, large_fit, large_learning
 from models_engine.estimators.collaborative.annotators import annotator_utilities
 from models_engine.estimators.collaborative.gp import CollaborativeGP
 from models_engine.estimators.collaborative.large_posterior import LargePosterior
@@ -69,6 +70,61 @@ def test_a_fit_is_stored_and_taken_up_again(large):
     assert_allclose(warm.utilities(), first.utilities(), atol=0.02)
 
 
+def test_a_refit_to_the_same_answers_takes_two_sweeps(large):
+    _, data = people(n_labels=300)
+    first = CollaborativeGP().fit(data)
+    again = CollaborativeGP().fit(data, start=first)
+    assert again.diagnostics.n_iterations == 2  # the second measures the covariance
+    assert_allclose(again.utilities(), first.utilities(), atol=2e-3)
+    assert_allclose(again.standard_deviations(), first.standard_deviations(), rtol=0.01)
+
+
+@pytest.mark.parametrize("estimator", [CollaborativeGP(reliability=False), CrowdGPPL(reliability=False)])
+def test_a_matrix_over_many_items_is_kept_for_features_and_sides_alone(monkeypatch, estimator):
+    monkeypatch.setattr(large_fit, "MAX_FULL_ITEMS", 10)
+    rng = np.random.default_rng(8)
+    _, data = people(12, 4, 60)
+    related = replace(data, item_features=rng.standard_normal((12, 1)))
+
+    def has_matrix(data: Comparisons, **settings) -> bool:
+        return not isinstance(replace(estimator, max_steps=1, **settings).fit(data), LargePosterior)
+
+    assert not has_matrix(data)
+    assert not has_matrix(related, features=False)
+    assert has_matrix(related)
+    assert has_matrix(data, side=True)
+    assert has_matrix(data.subset(np.zeros(data.n_labels, bool)), side=True)
+    monkeypatch.setattr(gp, "MAX_DENSE_TASTES", 11)
+    monkeypatch.setattr(crowd_gppl, "MAX_DENSE_ITEMS", 11)
+    assert not has_matrix(related, side=True)
+
+
+def test_the_form_of_a_matrix_that_is_asked_for_is_given(monkeypatch):
+    monkeypatch.setattr(large_fit, "MAX_FULL_ITEMS", 10)
+    _, data = people(12, 4, 60)
+    for kind in ("low-rank", "full", "prior"):
+        assert not isinstance(CollaborativeGP(covariance=kind, max_steps=1).fit(data), LargePosterior)
+
+
+def test_people_have_a_place_where_no_component_is_more_than_noise(large):
+    """As with a matrix over items; predictions are about those without any component."""
+    rng = np.random.default_rng(9)
+    crowd = simulate_crowd(rng, 30, 8, taste_sd=0.3, link="probit")
+    data = crowd.pairs(200, rng)
+    found = CollaborativeGP().fit(data)
+    assert "tastes lie along 0 components" in str(found.diagnostics.message)
+    components = found.components()
+    assert components is not None
+    assert components.annotator_scores.shape == (8, 1)
+    assert int(found.tastes.n_told) == 0
+    assert all(0.8 < one.score_sds[0] <= 1 for one in annotator_utilities(found.tastes))
+    without = CollaborativeGP(covariance="prior").fit(data)
+    more = crowd.pairs(2_000, rng)
+    assert_allclose(found.log_predictive(more).mean(), without.log_predictive(more).mean(), atol=2e-3)
+    again = CollaborativeGP().fit(data, start=found)
+    assert int(again.tastes.n_told) == 0
+
+
 def test_a_fit_with_matrices_does_not_start_from_one_without(monkeypatch):
     _, data = people()
     cold = FIXED.fit(data)
@@ -99,6 +155,17 @@ def test_features_of_items_and_annotators_count(large):
     assert len(found.for_annotator(features=[0.0, 1.0]).utilities()) == 41
     with pytest.raises(Unsupported, match="GPPL"):
         found.at([[1.0]])
+
+
+def test_sizes_are_learned_through_inducing_points(monkeypatch):
+    """Of items with features the points leave nearly nothing beside them, from which no size can be told."""
+    task = LargeTask.of(150, 30, 1_500, 2, "features")
+    monkeypatch.setattr(large_learning, "N_POINTS", 60)
+    found = fit_without_matrix(task.data, lambda *_: None)
+    consensus_sd, taste_sd = found.tastes.scales[:2]
+    assert consensus_sd < 1.5
+    assert taste_sd < 0.9
+    assert -found.log_predictive(task.held_out).mean() < 0.53
 
 
 def test_rankings_grades_and_steepness_are_taken(large):

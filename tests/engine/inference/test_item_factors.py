@@ -73,7 +73,7 @@ def test_the_fixed_point_is_that_of_ep_with_a_matrix(kind):
     assert_allclose(np.linalg.solve(precision, gradient), result.mean, atol=1e-7)
 
 
-def test_the_score_of_what_is_a_persons_alone_is_that_of_the_matrix():
+def test_the_score_of_the_size_of_tastes_is_that_of_the_matrix():
     sites, tastes = crowd("rankings")
     result = run_ep(sites, build_blocks(sites), dense(tastes), tolerance=1e-10, max_iterations=300)
     ep = FactorEP(build_factor_shards(sites, 12), ItemCovariance.independent(N), tastes, 1.3, InProcess(), lambda: None)
@@ -82,7 +82,7 @@ def test_the_score_of_what_is_a_persons_alone_is_that_of_the_matrix():
     ep.solved = [solved for _, solved in found]
     told, _ = taste_statistics(ep)
     statistic = taste_statistic(result)
-    assert_allclose(told.own_score, -np.trace(statistic) / 2, atol=1e-6)
+    assert_allclose(told.size_score, -np.trace(statistic @ dense(tastes).taste) / 2, atol=1e-6)
     # at V, aim less J V E[w w'] is the derivative of the log evidence by V, minus statistic @ V
     moved = sum(_product(shard, solved, ep, tastes) for shard, solved in found)
     assert_allclose(told.aim - moved, -statistic @ tastes.loadings, atol=1e-6)
@@ -121,6 +121,7 @@ def test_sweeps_end_where_ep_with_a_matrix_does():
     assert_allclose(covariance, result.covariance, atol=2e-3)
     expected = (result.mean @ result.mean + np.trace(result.covariance)) / N
     assert_allclose(consensus_variance(ep, 1.0, 1e3), expected, rtol=5e-3)
+    assert_allclose(ep.system.known(ep.moments), N - np.trace(result.covariance) / 1.3, rtol=5e-3)
 
 
 @pytest.mark.parametrize("kind", ["pairs", "rankings"])

@@ -2,6 +2,7 @@
 
 import io
 from datetime import timedelta
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -20,10 +21,11 @@ from annotate.fitting.arrays import to_bytes
 from annotate.models import AnnotatorTaste, CohortComparison, Event, FitState, Item, Membership, Project, TasteMap, User
 from annotate.projects.copies.archiving import archive_project, unarchive_project
 from models_engine.errors import InsufficientData
+from models_engine.estimators.collaborative import gp
 from models_engine.models import AnnotatorEstimate
 from tests.conftest import make_annotator
 from tests.site.factories import engine_is_up
-from tests.site.fitting.test_run import fit_now
+from tests.site.fitting.test_run import answer_pairs, fit_now
 from tests.site.fitting.test_tastes import divided  # noqa: F401  (a fixture)
 from tests.site.pages import page, signed_in
 
@@ -48,8 +50,10 @@ def annotator_page(client, annotator, query: str = "") -> str:
 
 
 @pytest.mark.slow
-def test_own_ranking_beside_the_consensus(alice, divided):  # noqa: F811
+@pytest.mark.parametrize("max_dense", [gp.MAX_DENSE_TASTES, 1], ids=["drawn", "without a matrix over items"])
+def test_own_ranking_beside_the_consensus(alice, divided, monkeypatch, max_dense):  # noqa: F811
     """Half of the crowd ranks the items by their order, the other half the other way round."""
+    monkeypatch.setattr(gp, "MAX_DENSE_TASTES", max_dense)
     taste_map = draw_taste_map(divided)
     client, (first, *_, last) = signed_in(alice), list(divided.annotators.order_by("pk"))
     html = annotator_page(client, first, "?sort=place")
@@ -67,6 +71,24 @@ def test_own_ranking_beside_the_consensus(alice, divided):  # noqa: F811
     shown = page(client, divided, "tastes")
     assert "Component 1" in shown
     assert (shown.count('class="mark-item"') > 0) == ('class="map-items small"' in shown)
+
+
+@pytest.mark.slow
+def test_own_rankings_are_kept_where_tastes_have_no_component(alice, project, monkeypatch):
+    """Everybody answers alike; of many items, tastes are fitted without a matrix over them."""
+    monkeypatch.setattr(gp, "MAX_DENSE_TASTES", 1)
+    pairs = list(combinations(project.items.order_by("pk"), 2))
+    for number in range(6):
+        answer_pairs([make_annotator(project, f"Otter {number}")], pairs, lambda a, b: 0)
+    taste_map = draw_taste_map(project)
+    with np.load(io.BytesIO(bytes(taste_map.arrays))) as arrays:
+        assert int(arrays["n_told"]) == 0
+        assert arrays["loadings"].shape == (project.items.count(), 1)
+    assert taste_map.n_groups == 0
+    client, first = signed_in(alice), project.annotators.order_by("pk").first()
+    html = annotator_page(client, first, "?sort=place")
+    assert all(f"/ranking/{item.pk}/" in html for item in project.items.all())
+    assert page(client, project, "tastes")
 
 
 def test_few_answers_are_not_guessed_from(alice, project):

@@ -1,10 +1,15 @@
 """CountModel: effects found where they are, what changes nothing, intervals, strange counts."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import poisson
 
+from models_engine.covariance import cores
+from models_engine.covariance.graph import GraphCovariance
 from models_engine.errors import Cancelled, InsufficientData, InvalidData, InvalidSetting
+from models_engine.inference.counts import factorization
 from models_engine.inference.counts.bound import CountBound
 from models_engine.inference.counts.cells import MAX_COUNT, CountCells
 from models_engine.inference.counts.effects import fit_effects
@@ -93,6 +98,24 @@ def test_deviations_are_those_of_the_whole_curvature(shape):
     np.testing.assert_allclose(items, np.sqrt(np.diag(expected)[:n]), rtol=1e-6)
     np.testing.assert_allclose(annotators, np.sqrt(np.diag(expected)[n : n + k]), rtol=1e-6)
     np.testing.assert_allclose(found.item_covariance(), expected[:n, :n], rtol=1e-6, atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(60, 25), (25, 60)])
+def test_a_graph_of_cells_gives_the_covariance_of_matrices(monkeypatch, shape):
+    """With the elimination exact nothing differs; draws are within their 1.5%."""
+    cells, _ = simulate(np.random.default_rng(5), *shape, seen=0.4, dispersion=3.0)
+    found = CountModel(family="negative binomial").fit(cells)
+    exact, deviations = found.item_spread(), found.standard_deviations()
+    monkeypatch.setattr(factorization, "MAX_SIDE", 5)
+    for largest_core, tolerance in ((2_000, 1e-9), (10, 0.05)):
+        monkeypatch.setattr(cores, "MAX_DENSE_CORE", largest_core)
+        large = replace(found)  # nothing of what was computed is kept
+        spread = large.item_spread()
+        assert isinstance(spread, GraphCovariance)
+        np.testing.assert_allclose(spread.variances(), exact.variances(), rtol=tolerance)
+        np.testing.assert_allclose(spread.dense(), exact.dense(), atol=1e-9)
+        for one, other in zip(large.standard_deviations(), deviations, strict=True):
+            np.testing.assert_allclose(one, other, rtol=tolerance)
 
 
 @pytest.mark.slow
