@@ -1,5 +1,6 @@
 """What is found out about single annotators: own rankings all at once, circles in answers, groups."""
 
+from functools import cache
 from itertools import combinations
 
 import numpy as np
@@ -12,20 +13,23 @@ from models_engine.constants import Z90
 from models_engine.data import Comparisons
 from models_engine.estimators.collaborative.annotators import annotator_utilities
 from models_engine.estimators.collaborative.gp import CollaborativeGP
+from models_engine.estimators.collaborative.posterior import CollaborativePosterior
 from models_engine.linalg import centre
-from models_engine.simulate import simulate_crowd
+from models_engine.simulate import Crowd, simulate_crowd
+
+pytestmark = pytest.mark.usefixtures("quick_draws")
 
 
-@pytest.fixture(scope="module")
-def fitted():
+@cache
+def fitted_crowd() -> tuple[Crowd, CollaborativePosterior]:
     rng = np.random.default_rng(3)
     world = simulate_crowd(rng, 14, 20, taste_sd=0.8, link="probit")
     return world, CollaborativeGP().fit(world.pairs(20 * 40, rng))
 
 
 @pytest.mark.slow
-def test_annotator_utilities_match_for_annotator(fitted):
-    world, posterior = fitted
+def test_annotator_utilities_match_for_annotator():
+    world, posterior = fitted_crowd()
     found = {one.annotator: one for one in annotator_utilities(posterior.tastes)}
     assert set(found) == set(range(world.n_annotators))
     for annotator, one in found.items():
@@ -36,8 +40,9 @@ def test_annotator_utilities_match_for_annotator(fitted):
         assert ((one.score_sds > 0) & (one.score_sds <= 1)).all()
 
 
-def test_annotator_utilities_of_some_items_are_centred_among_them(fitted):
-    _, posterior = fitted
+@pytest.mark.slow
+def test_annotator_utilities_of_some_items_are_centred_among_them():
+    _, posterior = fitted_crowd()
     kept = np.array([1, 3, 4, 8, 11])
     for one in annotator_utilities(posterior.tastes, kept):
         alone = posterior.for_annotator(one.annotator).restrict(kept)
