@@ -53,7 +53,8 @@ def fit_on_graph(
     and of log s; at least LEAST_TOLERANCE.
     """
     compared, ends = np.unique(np.concatenate([factors.low, factors.high]), return_inverse=True)
-    n, graph = len(compared), PairGraph(*np.split(ends, 2), len(compared))
+    low, high = np.split(ends, 2)
+    n, graph = len(compared), PairGraph(low, high, len(compared))
     (mean, own), weights, change, last = (
         (one[compared] for one in start),
         np.zeros(len(factors)),
