@@ -31,7 +31,7 @@ from models_engine.simulate import simulate_crowd
 pytest.importorskip("distributed", reason="the extra crowdrank[cluster] is not installed")
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 
-N_ITEMS, N_ANNOTATORS = 30, 40
+N_ITEMS, N_ANNOTATORS = 15, 24
 SECONDS = 60.0
 
 
@@ -43,7 +43,7 @@ def cluster() -> Iterator[LocalCluster]:
 
 @pytest.fixture(autouse=True)
 def _many_shards(monkeypatch):
-    monkeypatch.setattr(annotator_blocks, "MAX_BLOCK_NUMBERS", 2_000)
+    monkeypatch.setattr(annotator_blocks, "MAX_BLOCK_NUMBERS", 900)
     monkeypatch.setattr(shards, "MIN_SHARD_COST", 1.0)
     monkeypatch.setattr(shards, "MIN_COST_PER_CELL", 0.0)
 
@@ -62,7 +62,7 @@ def connected(cluster: LocalCluster, n_workers: int) -> Any:
 
 def some_sites() -> PairSites:
     rng = np.random.default_rng(3)
-    data = simulate_crowd(rng, N_ITEMS, N_ANNOTATORS, utility_sd=1.0).pairs(1_200, rng)
+    data = simulate_crowd(rng, N_ITEMS, N_ANNOTATORS, utility_sd=1.0).pairs(500, rng)
     return build_sites(data.pairs(), data.weights)
 
 
@@ -200,9 +200,9 @@ def test_nobody_at_the_address_is_told_as_unreachable():
 
 def test_wins_of_a_crowd_are_swept_the_same_there(cluster, monkeypatch):
     """A whole fit of CrowdBT, to the last bit."""
-    monkeypatch.setattr(wins, "SHARD_WINS", 100)
+    monkeypatch.setattr(wins, "SHARD_WINS", 50)
     executor, rng = connected(cluster, 2), np.random.default_rng(6)
-    data = simulate_crowd(rng, 8, 30, utility_sd=1.0).pairs(900, rng)
+    data = simulate_crowd(rng, 8, 16, utility_sd=1.0).pairs(320, rng)
     here = CrowdBT().fit(data).to_arrays()
     with use_executor(executor):
         there = CrowdBT().fit(data).to_arrays()

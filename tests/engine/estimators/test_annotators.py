@@ -186,23 +186,26 @@ def test_what_would_be_enough_to_find_groups_is():
     """Twelve people known to 0.5, or a crowd as large or as well known as is said: camps as they are found or not."""
     sds = np.full((12, 1), 0.5)
     enough = enough_to_tell(sds)
-    assert share_found(12, 0.5) < 0.6
+    assert not is_found_in(12, 12, 0.5)
     assert enough.annotators is not None
-    assert share_found(enough.annotators, 0.5) >= 0.7
+    assert is_found_in(14, enough.annotators, 0.5)
     known = enough_to_tell(np.full((20, 1), 0.6))
     assert known.answers is not None
     information = known.answers * (1 / 0.6**2 - 1)
-    assert share_found(20, 0.6) < 0.6
-    assert share_found(20, float((1 + information) ** -0.5)) >= 0.7
+    assert not is_found_in(12, 20, 0.6)
+    assert is_found_in(14, 20, float((1 + information) ** -0.5))
     assert enough_to_tell(np.full((41, 1), 0.97)) == Enough(None, None), "hardly anything is known of anybody"
     assert enough_to_tell(np.zeros((0, 1))) == Enough(None, None)
 
 
-def share_found(n: int, sd: float) -> float:
-    """Of 20 crowds of two opposed camps, variance 0.1 within each, where find_groups sees more than one group."""
+def is_found_in(at_least: int, n: int, sd: float) -> bool:
+    """Tell whether find_groups sees more than one group in at least so many of 20 crowds of two opposed camps, variance
+    0.1 within each, stopping once that is decided."""
     sds, found = np.full((n, 1), sd), 0
     for seed in range(20):
         rng = np.random.default_rng(seed)
         places = np.resize([1.0, -1.0], n) * np.sqrt(0.9) + np.sqrt(0.1) * rng.standard_normal(n)
         found += find_groups(simulate_scores(places[:, None], sds, rng), sds, most=2).n > 1  # a third changes nothing
-    return found / 20
+        if found == at_least or seed + 1 - found > 20 - at_least:
+            break
+    return found == at_least
