@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 from scipy.integrate import cumulative_simpson
-from scipy.special import log_ndtr, logsumexp, ndtr
+from scipy.special import logsumexp, ndtr
 
 from models_engine.data import Comparisons
 from models_engine.errors import InvalidData
@@ -23,7 +23,8 @@ Ints = NDArray[np.int64]
 N_DRAWS = 256
 MAX_GAP = 40.0
 MAX_ORDERS = 120
-GRID_NUMBERS = 4_000_000
+GRID_NUMBERS = 4_000_000  # of sets on one grid
+AT_ONCE = 200_000  # of these, few enough to stay near the processor
 
 
 class PredictsLabels(Protocol):
@@ -168,7 +169,9 @@ def _log_thurstone(f: Floats, n_first: int, last: bool) -> Floats:
     while start < len(order):
         ahead = order[start : start + max(1, GRID_NUMBERS // (flat.shape[1] * int(points[order[start]])))]
         rows = ahead[points[ahead] <= 2 * points[ahead[0]]]
-        result[rows] = _log_thurstone_on_grid(flat[None, rows], n_first, last, int(points[rows].max()))[0]
+        n_points = int(points[rows].max())
+        for part in chunk_slices(len(rows), flat.shape[1] * n_points, budget=AT_ONCE):
+            result[rows[part]] = _log_thurstone_on_grid(flat[None, rows[part]], n_first, last, n_points)[0]
         start += len(rows)
     return result.reshape(f.shape[:-1])
 
@@ -195,28 +198,34 @@ def _log_thurstone_on_grid(f: Floats, n_first: int, last: bool, n_points: int) -
     grid = low + (high - low) * span
     step = (high - low) / (len(span) - 1)
     z = (grid[..., None, :] - f[..., :, None]) * np.sqrt(2)
-    density = np.exp(-(z**2) / 2) / np.sqrt(np.pi)
     n_alone = min(n_first, f.shape[-1] - 1)
-    below = (
-        _middle_and_last(z[..., n_alone:, :], density, step) if last else np.exp(log_ndtr(z[..., n_alone:, :]).sum(-2))
-    )
+    rest = z[..., n_alone:, :]
+    below = _middle_and_last(rest, step) if last else ndtr(rest).prod(axis=-2)
     for item in range(n_alone - 1, -1, -1):
-        below = cumulative_simpson(density[..., item, :] * below, dx=1.0, axis=-1, initial=0) * step
+        below = cumulative_simpson(_density(z[..., item, :]) * below, dx=1.0, axis=-1, initial=0) * step
     return np.log(np.maximum(below[..., -1], 1e-300))
 
 
-def _middle_and_last(z: Floats, density: Floats, step: Floats) -> Floats:
+def _density(z: Floats) -> Floats:
+    """Return the density of a perceived utility z noise deviations away from its mean."""
+    return np.exp(-(z**2) / 2) / np.sqrt(np.pi)
+
+
+def _middle_and_last(z: Floats, step: Floats) -> Floats:
     """Return P(every middle item lies between the last item and s) at each grid point s, summed over the last item.
 
     The last item is summed over every fourth point within 5 of its utility, beyond which it has no density.
     """
-    cdf, n_points = ndtr(z), z.shape[-1]
-    result = np.zeros(cdf.shape[:2] + cdf.shape[-1:])
+    cdf, density, n_points = ndtr(z[..., :-1, :]), _density(z[..., -1, :]), z.shape[-1]
+    result, between, gap = np.zeros((3, *density.shape))
     first = np.maximum(np.abs(z[..., -1, :]).argmin(axis=-1) - np.ceil(5 / step[..., 0]).astype(np.int64), 0)
     for offset in range(0, 2 * int(np.ceil(5 / step.min())) + 1, 4):
         point = np.minimum(first + offset, n_points - 1)[..., None]
         inside = (first + offset < n_points)[..., None]
-        at = np.take_along_axis(cdf[..., :-1, :], point[..., None, :], axis=-1)
-        between = np.maximum(cdf[..., :-1, :] - at, 0.0).prod(axis=-2)
-        result += between * inside * np.take_along_axis(density[..., -1, :], point, axis=-1)
+        between[:] = inside * np.take_along_axis(density, point, axis=-1)
+        at = np.take_along_axis(cdf, point[..., None, :], axis=-1)
+        for item in range(cdf.shape[-2]):
+            np.subtract(cdf[..., item, :], at[..., item, :], out=gap)
+            between *= np.maximum(gap, 0.0, out=gap)
+        result += between
     return result * 4 * step

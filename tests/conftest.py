@@ -291,9 +291,9 @@ def presentation(project) -> Presentation:
 
 @pytest.fixture
 def quick_draws(monkeypatch) -> None:
-    """A seventh of the sweeps where tastes are drawn: for tests of what the site does with a fit.
+    """A seventh of the sweeps where tastes are drawn: for tests of what is done with a fit, or found by it.
 
-    How exact draws are is a matter of tests/engine, which compares the usual number of them with integrals.
+    How exact draws are is a matter of tests/engine/inference, which compares more of them with integrals.
     """
     for name, n in {"MIN_WARM_UP": 100, "FEWEST_DRAWS": 200, "MOST_DRAWS": 200}.items():
         monkeypatch.setattr(f"models_engine.estimators.collaborative.sampled.{name}", n)

@@ -204,32 +204,33 @@ def _starts(y: Floats, noise: Floats, k: int, rng: np.random.Generator) -> Float
 def _fit(y: Floats, noise: Floats, means: Floats) -> tuple[Floats, Floats, Floats, Floats, Floats]:
     """Run EM on all crowds at once for a fixed number of steps, so that their likelihoods are comparable.
 
-    Arrays are (n_crowds, k, c, n) inside: annotators come last, as numpy is slow along the short axes.
+    Arrays are (k, c, n, n_crowds) inside: crowds, of which there are many unless there is one, come last, as numpy is
+    slow along short axes.
     """
-    n_crowds, k = means.shape[:2]
-    shares, width = np.full((n_crowds, k, 1), 1 / k), (y.var(axis=1) - np.median(noise, axis=0)) / k**2
-    y, noise = np.ascontiguousarray(y.transpose(0, 2, 1))[:, None], np.ascontiguousarray(noise.T)
-    means, width = means[..., None], np.maximum(width, 0.1)[:, None, :, None]
+    k, n = means.shape[1], y.shape[1]
+    width = np.maximum((y.var(axis=1) - np.median(noise, axis=0)) / k**2, 0.1).T[None, :, None]
+    y, noise = np.ascontiguousarray(y.transpose(2, 1, 0))[None], np.ascontiguousarray(noise.T)[None, :, :, None]
+    means, shares = means.transpose(1, 2, 0)[:, :, None], np.full((k, 1, y.shape[3]), 1 / k)
     for step in range(N_STEPS + 1):
         total, off = noise + width, y - means
-        constant = np.log(2 * np.pi * total).sum(axis=2)
-        log = np.log(np.maximum(shares, MIN_SCALE)) - ((off**2 / total).sum(axis=2) + constant) / 2
+        constant = np.log(2 * np.pi * total).sum(axis=1)
+        log = np.log(np.maximum(shares, MIN_SCALE)) - ((off**2 / total).sum(axis=1) + constant) / 2
         share, evidence = _normalize(log)
         if step == N_STEPS:
             break
         gain = width / total  # weight of an annotator's own y in the posterior mean of their place
-        place, weight = means + gain * off, share[:, :, None]
-        members = np.maximum(share.sum(axis=2), MIN_SCALE)[:, :, None, None]
-        means = (weight * place).sum(axis=3, keepdims=True) / members
+        place, weight = means + gain * off, share[:, None]
+        members = np.maximum(share.sum(axis=1), MIN_SCALE)[:, None, None]
+        means = (weight * place).sum(axis=2, keepdims=True) / members
         left = (place - means) ** 2 + width * (1 - gain)
-        width = np.maximum((weight * left).sum(axis=(1, 3), keepdims=True) / y.shape[3], MIN_SCALE)
-        shares = share.mean(axis=2, keepdims=True)
-    return evidence.sum(axis=1), means[..., 0], width[:, 0, :, 0], shares[..., 0], share.transpose(0, 2, 1)
+        width = np.maximum((weight * left).sum(axis=(0, 2), keepdims=True) / n, MIN_SCALE)
+        shares = share.mean(axis=1, keepdims=True)
+    return evidence.sum(axis=0), means[:, :, 0].transpose(2, 0, 1), width[0, :, 0].T, shares[:, 0].T, share.transpose()
 
 
 def _normalize(log: Floats) -> tuple[Floats, Floats]:
-    """Return exp(log) divided by its sum over groups (axis 1), and the logarithm of that sum."""
-    top = log.max(axis=1)
-    share = np.exp(log - top[:, None])
-    total = share.sum(axis=1)
-    return share / total[:, None], top + np.log(total)
+    """Return exp(log) divided by its sum over groups (axis 0), and the logarithm of that sum."""
+    top = log.max(axis=0)
+    share = np.exp(log - top)
+    total = share.sum(axis=0)
+    return share / total, top + np.log(total)

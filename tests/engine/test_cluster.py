@@ -31,7 +31,7 @@ from models_engine.simulate import simulate_crowd
 pytest.importorskip("distributed", reason="the extra crowdrank[cluster] is not installed")
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 
-N_ITEMS, N_ANNOTATORS = 30, 40
+N_ITEMS, N_ANNOTATORS = 15, 24
 SECONDS = 60.0
 
 
@@ -43,7 +43,7 @@ def cluster() -> Iterator[LocalCluster]:
 
 @pytest.fixture(autouse=True)
 def _many_shards(monkeypatch):
-    monkeypatch.setattr(annotator_blocks, "MAX_BLOCK_NUMBERS", 2_000)
+    monkeypatch.setattr(annotator_blocks, "MAX_BLOCK_NUMBERS", 900)
     monkeypatch.setattr(shards, "MIN_SHARD_COST", 1.0)
     monkeypatch.setattr(shards, "MIN_COST_PER_CELL", 0.0)
 
@@ -62,7 +62,7 @@ def connected(cluster: LocalCluster, n_workers: int) -> Any:
 
 def some_sites() -> PairSites:
     rng = np.random.default_rng(3)
-    data = simulate_crowd(rng, N_ITEMS, N_ANNOTATORS, utility_sd=1.0).pairs(1_200, rng)
+    data = simulate_crowd(rng, N_ITEMS, N_ANNOTATORS, utility_sd=1.0).pairs(500, rng)
     return build_sites(data.pairs(), data.weights)
 
 
@@ -88,24 +88,6 @@ def test_a_worker_gives_the_same_to_the_last_bit(cluster):
     assert len(here.kept.shards) > 8
     with use_executor(executor):
         assert_same(run(sites), here)
-    executor.close()
-
-
-def test_two_workers_do_too_and_a_killed_one_costs_its_share(cluster):
-    executor, sites = connected(cluster, 2), some_sites()
-    here = run(sites)
-    killed: list[subprocess.Popen] = []
-
-    def kill_one(change: float) -> None:
-        if not killed and change < 1e-2:
-            killed.append(cluster.workers.pop())
-            killed[0].send_signal(signal.SIGKILL)
-            killed[0].wait()
-
-    with use_executor(executor):
-        assert_same(run(sites, kill_one), here)
-    assert killed
-    assert len(executor.workers()) == 1
     executor.close()
 
 
@@ -148,20 +130,6 @@ def test_reliabilities_given_the_consensus_are_the_same_there(cluster):
     with use_executor(executor):
         assert_array_equal(evidence(), here)
     executor.close()
-
-
-@pytest.mark.parametrize("n_workers", [1, 2])
-def test_wins_of_a_crowd_are_swept_the_same_there(cluster, monkeypatch, n_workers):
-    """A whole fit of CrowdBT, to the last bit."""
-    monkeypatch.setattr(wins, "SHARD_WINS", 100)
-    executor, rng = connected(cluster, n_workers), np.random.default_rng(6)
-    data = simulate_crowd(rng, 8, 30, utility_sd=1.0).pairs(900, rng)
-    here = CrowdBT().fit(data).to_arrays()
-    with use_executor(executor):
-        there = CrowdBT().fit(data).to_arrays()
-    executor.close()
-    for name in here.keys() - {"meta"}:
-        assert_array_equal(there[name], here[name], err_msg=name)
 
 
 def test_folds_of_an_evaluation_are_the_same_there_and_a_task_is_told_as_it_is_done(cluster):
@@ -220,17 +188,6 @@ def listening(pid: int) -> list[str]:
     return [row[1].partition(":")[0] for row in rows if row[3] == "0A" and row[9] in sockets]
 
 
-def test_a_cluster_that_is_gone_is_told_as_lost():
-    with local_cluster(1) as own:
-        executor = connected(own, 1)
-        executor.seconds = 0.5
-        kept = executor.keep([np.ones(3), np.ones(4)])
-        own.stop()
-        with pytest.raises(ClusterLost):
-            executor.map_reduce(np.sum, max, kept)
-        executor.close()
-
-
 def test_tls_without_a_certificate_is_told_before_anything_is_sent():
     with pytest.raises(ClusterUnreachable, match="no certificate"):
         connect("tls://127.0.0.1:1", seconds=0.5)
@@ -239,3 +196,45 @@ def test_tls_without_a_certificate_is_told_before_anything_is_sent():
 def test_nobody_at_the_address_is_told_as_unreachable():
     with pytest.raises(ClusterUnreachable, match="scheduler does not answer"):
         connect("tcp://127.0.0.1:1", seconds=0.5)
+
+
+def test_wins_of_a_crowd_are_swept_the_same_there(cluster, monkeypatch):
+    """A whole fit of CrowdBT, to the last bit."""
+    monkeypatch.setattr(wins, "SHARD_WINS", 50)
+    executor, rng = connected(cluster, 2), np.random.default_rng(6)
+    data = simulate_crowd(rng, 8, 16, utility_sd=1.0).pairs(320, rng)
+    here = CrowdBT().fit(data).to_arrays()
+    with use_executor(executor):
+        there = CrowdBT().fit(data).to_arrays()
+    executor.close()
+    for name in here.keys() - {"meta"}:
+        assert_array_equal(there[name], here[name], err_msg=name)
+
+
+def test_two_workers_do_too_and_a_killed_one_costs_its_share(cluster):
+    executor, sites = connected(cluster, 2), some_sites()
+    here = run(sites)
+    killed: list[subprocess.Popen] = []
+
+    def kill_one(change: float) -> None:
+        if not killed and change < 1e-2:
+            killed.append(cluster.workers.pop())
+            killed[0].send_signal(signal.SIGKILL)
+            killed[0].wait()
+
+    with use_executor(executor):
+        assert_same(run(sites, kill_one), here)
+    assert killed
+    assert len(executor.workers()) == 1
+    executor.close()
+
+
+def test_a_cluster_that_is_gone_is_told_as_lost(cluster):
+    """The last test of this module: it stops the others' cluster."""
+    executor = connected(cluster, 1)
+    executor.seconds = 0.5
+    kept = executor.keep([np.ones(3), np.ones(4)])
+    cluster.stop()
+    with pytest.raises(ClusterLost):
+        executor.map_reduce(np.sum, max, kept)
+    executor.close()

@@ -75,6 +75,7 @@ def test_draws_give_what_the_gaussian_they_come_from_gives():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("quick_draws")
 def test_every_estimator_gives_the_same_item_the_same_score():
     """Answers with tastes and errors: whatever an estimator makes of them, the chance to be preferred is one."""
     rng = np.random.default_rng(3)

@@ -66,9 +66,10 @@ def test_a_fixed_prior_covers_at_its_own_scale_and_is_overconfident_at_twice_it(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("quick_draws")
 def test_tastes_are_recovered_from_rankings():
-    """Two crowds; through implied pairs, which agree with each other, slopes are near 1.4 and coverage near .5."""
-    found = [measure("CollaborativeGP", "rankings", seed, CrowdSize(20, 60, 900), {}) for seed in range(2)]
+    """Four crowds; through implied pairs, which agree with each other, slopes are near 1.4 and coverage near .5."""
+    found = [measure("CollaborativeGP", "rankings", seed, CrowdSize(20, 60, 900), {}) for seed in range(4)]
     assert np.mean([one.coverage for one in found]) > 0.75
     assert 0.8 < np.mean([one.slope for one in found]) < 1.2
 

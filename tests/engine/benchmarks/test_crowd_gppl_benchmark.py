@@ -62,6 +62,7 @@ def test_the_chart_holds_every_line_and_mark():
         draw_lines("", "", "", {})
 
 
+@pytest.mark.slow
 def test_the_command_measures_seconds_and_draws_them(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch):
     monkeypatch.setitem(crowd_gppl.LEVELS, "items", (9, 16))
     assert crowd_gppl.main(["--parts", "items", "--repeats", "1", "--plots", str(tmp_path)]) == 0

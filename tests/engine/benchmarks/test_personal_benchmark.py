@@ -7,7 +7,7 @@ import pytest
 
 from models_engine.benchmarks.personal import main, measure, measure_groups, ratio
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("quick_draws")]
 
 
 @pytest.mark.parametrize("name", ["CollaborativeGP", "CrowdGPPL"])

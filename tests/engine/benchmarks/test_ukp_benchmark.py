@@ -110,6 +110,7 @@ def test_a_folder_without_texts_is_reported(folder, capsys):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("quick_draws")
 def test_answers_are_predicted_by_the_annotators_own_utilities(folder):
     """Workers 0 to 3 prefer the poor arguments: a consensus is wrong about them on a topic nobody judged."""
     rng = np.random.default_rng(1)
@@ -140,6 +141,7 @@ def test_the_sample_has_its_own_labels_and_annotators(folder):
         read_ukp(folder, sample=True)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not (DATA / "ukpconvarg1" / "labels.csv.gz").is_file(),
     reason=f"the ukpconvarg1 data are not in {DATA}; set CROWDRANK_DATA",

@@ -20,6 +20,8 @@ from models_engine.estimators.collaborative.posterior import CollaborativePoster
 from models_engine.simulate import simulate_crowd
 from tests.budget import examples
 
+pytestmark = pytest.mark.usefixtures("quick_draws")
+
 PLAIN = CollaborativeGP(covariance="prior", log_scale_sd=0)
 
 
@@ -189,12 +191,15 @@ def test_every_form_of_taste_covariance_can_be_learned(covariance):
 
 
 @pytest.mark.slow
-def test_a_refit_after_a_few_labels_reuses_scales_and_is_close_to_a_cold_fit():
+def test_a_refit_after_a_few_labels_reuses_scales_and_is_close_to_a_cold_fit(monkeypatch):
+    """With as many draws as keep two chains within the limit."""
+    for name in ("FEWEST_DRAWS", "MOST_DRAWS"):
+        monkeypatch.setattr(f"models_engine.estimators.collaborative.sampled.{name}", 600)
     _, data = simulate_people(n_labels=2000)
     start = CollaborativeGP().fit(data.subset(np.arange(1950)))
     steps: list[int] = []
     warm = CollaborativeGP().fit(data, start=start, progress=lambda step, total, objective: steps.append(step))
-    cold = fitted_to_people()
+    cold = CollaborativeGP().fit(data)
     assert len(steps) < 40
     assert_allclose(warm.utilities(), cold.utilities(), atol=0.5 * cold.standard_deviations().mean())
     assert warm.tastes.n_learned == len(start.tastes.annotator)

@@ -2,6 +2,7 @@
 
 import io
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -510,6 +511,26 @@ def test_without_a_matrix_over_all_items_the_fit_is_nearly_the_same(monkeypatch,
     assert_allclose(again.utilities(), sparse.utilities())
     warm = GPPL(kernel="identity").fit(data, start=sparse)
     assert warm.diagnostics.n_iterations < sparse.diagnostics.n_iterations
+
+
+def test_few_compared_items_among_many_are_fitted_exactly_and_the_others_keep_the_learned_prior(monkeypatch):
+    """30 of 400 items, with a matrix for no more than 40."""
+    rng = np.random.default_rng(2)
+    data = simulate_crowd(rng, 30, 10, utility_sd=1.0).pairs(400, rng)
+    among_many = replace(data, n_items=400)
+    dense = GPPL(kernel="identity").fit(among_many)
+    monkeypatch.setattr("models_engine.estimators.gppl.MAX_ITEMS", 1)
+    for module in ("inference.pairwise_gp.graph", "covariance.cores"):
+        monkeypatch.setattr(f"models_engine.{module}.MAX_DENSE_CORE", 40)
+    sparse = GPPL(kernel="identity").fit(among_many)
+    assert sparse.diagnostics.converged
+    error = np.abs(sparse.utilities() - dense.utilities()) / dense.standard_deviations()
+    assert error.max() < 0.01
+    assert_allclose(sparse.standard_deviations(), dense.standard_deviations(), rtol=0.005)
+    assert sparse.prior_sd == pytest.approx(dense.prior_sd, rel=0.002)
+    alone = GPPL(kernel="identity").fit(data)
+    assert sparse.prior_sd == pytest.approx(alone.prior_sd, rel=1e-9), "items in no pair tell nothing of the scale"
+    assert sparse.diagnostics.n_iterations == alone.diagnostics.n_iterations
 
 
 def test_grades_that_do_not_count_are_told(monkeypatch):

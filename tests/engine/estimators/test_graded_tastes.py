@@ -26,6 +26,8 @@ from models_engine.inference.tastes.perception import NOISE_SD, AnswerGroup, Per
 from models_engine.inference.tastes.reliability import learn_reliabilities
 from models_engine.simulate import simulate_crowd
 
+pytestmark = pytest.mark.usefixtures("quick_draws")
+
 CUTS = [(0.4, 1.5), (0.0, 1.2, 2.5), (0.5,)]  # a tie and two grades; three grades, no tie; a tie and one grade
 BOTH = [CollaborativeGP, CrowdGPPL]
 

@@ -1,5 +1,7 @@
 """A scale of each unconnected part beside tastes and reliabilities: CollaborativeGP, CrowdGPPL."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -9,6 +11,8 @@ from models_engine.estimators.collaborative.gp import CollaborativeGP
 from models_engine.estimators.collaborative.posterior import CollaborativePosterior
 from models_engine.estimators.crowd_gppl import CrowdGPPL
 from models_engine.simulate import Crowd
+
+pytestmark = pytest.mark.usefixtures("quick_draws")
 
 N_PARTS, PART, N_PEOPLE = 6, 4, 10
 BY_PART, ONE_SCALE = CollaborativeGP(), CollaborativeGP(part_scales=False)
@@ -31,10 +35,15 @@ def spread_of(posterior: CollaborativePosterior, part: np.ndarray) -> np.ndarray
     return np.array([posterior.utilities()[part == p].std() for p in range(part.max() + 1)])
 
 
+@cache
+def fitted_by_part() -> CollaborativePosterior:
+    return BY_PART.fit(uneven_parts(600)[0])
+
+
 @pytest.mark.slow
 def test_parts_have_scales_of_their_own_which_a_stored_fit_hands_on():
     data, part = uneven_parts(600)
-    posterior = BY_PART.fit(data)
+    posterior = fitted_by_part()
     sds = posterior.tastes.item_sds
     assert sds[part % 2 == 1].min() > 1.3 * sds[part % 2 == 0].max()
     assert all(len(set(sds[part == one])) == 1 for one in range(N_PARTS))
@@ -52,7 +61,7 @@ def test_parts_have_scales_of_their_own_which_a_stored_fit_hands_on():
 @pytest.mark.slow
 def test_where_an_answer_joins_two_parts_their_scales_are_not_handed_on():
     data, part = uneven_parts(600)
-    before = BY_PART.fit(data)
+    before = fitted_by_part()
     bridge = Comparisons.from_pairs([0], [PART], [1.0], [0], n_items=data.n_items, n_annotators=data.n_annotators)
     after = BY_PART.fit(Comparisons.concatenate([data, bridge]), start=before)
     joined = after.tastes.item_sds[part < 2]

@@ -14,6 +14,8 @@ from models_engine.estimators.crowd_gppl import CrowdGPPL
 from models_engine.inference.tastes.reliability import KNOTS, P_CARELESS, summarise_evidence
 from models_engine.simulate import Crowd, opposed_camps, simulate_crowd
 
+pytestmark = pytest.mark.usefixtures("quick_draws")
+
 CARELESS = {3: 0.05, 4: 0.5, 5: 0.5, 6: 0.5}
 
 

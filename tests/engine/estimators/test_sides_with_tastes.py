@@ -13,6 +13,8 @@ from models_engine.estimators.collaborative.posterior import CollaborativePoster
 from models_engine.estimators.crowd_gppl import CrowdGPPL
 from models_engine.simulate import Crowd, simulate_crowd
 
+pytestmark = pytest.mark.usefixtures("quick_draws")
+
 QUICK = CollaborativeGP(covariance="prior", log_scale_sd=0, side=True)
 
 
@@ -27,7 +29,7 @@ def biased_crowd(n_annotators: int = 12, n_items: int = 12) -> tuple[Crowd, np.r
 @pytest.mark.parametrize("estimator", [QUICK, CollaborativeGP(side=True)])
 def test_side_biases_are_found_with_intervals_and_predict_better(estimator):
     people, rng = biased_crowd()
-    train, held = (people.pairs(12 * n, rng) for n in (50, 200))
+    train, held = (people.pairs(12 * n, rng) for n in (80, 200))
     posterior = estimator.fit(train)
     figures, found = posterior.annotator_summary(), posterior.sides()
     assert_array_equal(figures.side_bias, found.mean)

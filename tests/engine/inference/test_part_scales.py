@@ -97,7 +97,7 @@ def test_draws_with_scales_of_parts_have_the_moments_of_quadrature(reliability):
         parts=np.repeat(np.arange(3), 2),
         part_scales=True,
         reliability=reliability,
-        n_draws=6_000,
+        n_draws=2_500,
         on_step=lambda _: None,
     )
     eta, share = np.ones(1), np.ones(1)

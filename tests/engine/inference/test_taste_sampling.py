@@ -50,7 +50,7 @@ def test_one_person_who_always_answers_one_way_has_the_moments_of_quadrature():
     tiny = float(GRID[0])
     densities = ScaleDensities(only_at(at), only_at(tiny), only_at(at), lambda sd: np.zeros_like(sd))
     rng = np.random.default_rng(1)
-    found = sample_tastes([pairs], 2, 1, 1, densities, rng, n_warm_up=200, n_draws=4_000, on_step=lambda _: None)
+    found = sample_tastes([pairs], 2, 1, 1, densities, rng, n_warm_up=200, n_draws=1_500, on_step=lambda _: None)
     z = np.linspace(-12, 12, 4001)
     prior_variance = 2 * (at**2 + at**2 + tiny**2)
     density = norm.pdf(z, scale=np.sqrt(prior_variance)) * norm.cdf(z) ** n
@@ -82,7 +82,7 @@ def test_scales_that_are_drawn_have_the_moments_of_quadrature(reliability):
         ScaleDensities(*densities, lambda sd: -((sd - 1.0) ** 2)),
         rng,
         reliability=reliability,
-        n_draws=7_000 if reliability else 2_000,
+        n_draws=7_000 if reliability else 1_500,
         on_step=lambda _: None,
     )
     z = np.linspace(-16, 16, 801)
@@ -120,7 +120,7 @@ def test_scales_that_are_drawn_have_the_moments_of_quadrature(reliability):
 def test_a_tie_pulls_no_way():
     pairs = AnswerGroup(np.zeros(9, np.int64), np.tile([0, 1], (9, 1)), np.zeros((9, 2), np.int64))
     densities = ScaleDensities(only_at(1.0), only_at(0.01), only_at(0.3), lambda sd: np.zeros_like(sd))
-    found = sample_tastes([pairs], 2, 1, 1, densities, np.random.default_rng(2), n_draws=3000, on_step=lambda _: None)
+    found = sample_tastes([pairs], 2, 1, 1, densities, np.random.default_rng(2), n_draws=1000, on_step=lambda _: None)
     assert abs(found.own[0, 0]) < 0.06
     assert found.own_square[0, 0] < 0.5 * (1 + 0.09), "nine ties say more than the prior"
 
