@@ -69,7 +69,7 @@ def pids_of(process: Process) -> list[int]:
 
 
 def anonymous_mb(process: Process) -> float:
-    """Return the memory of the largest of a process and its children, which is one that answers, without mapped files."""
+    """Return the memory, mapped files left out, of the largest of a process and its children, which answers."""
     told = [Path(f"/proc/{pid}/status").read_text() for pid in pids_of(process)]
     return max(int(text.partition("RssAnon:")[2].split()[0]) for text in told) / 1024
 
