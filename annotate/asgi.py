@@ -3,11 +3,14 @@
 Streams, which last, hold no thread.
 """
 
+import gc
 import os
 import sys
 
 from a2wsgi import WSGIMiddleware
 from django.core.wsgi import get_wsgi_application
+
+gc.disable()  # a look for garbage goes through all that was imported before
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "annotate.settings")
 django = get_wsgi_application()
@@ -43,3 +46,5 @@ application = ProtocolTypeRouter(
         "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns))),
     }
 )
+gc.freeze()  # what is here stays: it is left out of every later look, the one at the end too
+gc.enable()

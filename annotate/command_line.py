@@ -18,8 +18,8 @@ NOT_INSTALLED = (
 
 if SITE_INSTALLED:
     from django.core.exceptions import ImproperlyConfigured
-    from django.core.management import execute_from_command_line
 
+    from annotate.core import starting
     from annotate.demo.environment import set_environment
 
 
@@ -41,7 +41,7 @@ def main() -> int:
 def run_command() -> int:
     """Run manage.py's command; a setting that can't be used ends it in one sentence."""
     try:
-        execute_from_command_line(sys.argv)
+        starting.run_command(sys.argv)
     except ImproperlyConfigured as error:
         if "--traceback" in sys.argv:
             raise

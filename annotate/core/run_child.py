@@ -6,11 +6,10 @@ Nothing imports this module: the fork server runs the main module again, and war
 import os
 import sys
 
-from django.core.management import execute_from_command_line
-
 from annotate.core.child_processes import end_with_parent
+from annotate.core.starting import run_command
 
 if __name__ == "__main__":
     end_with_parent(int(sys.argv[1]))  # before the imports that take a second
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "annotate.settings")
-    execute_from_command_line(["manage.py", *sys.argv[2:]])
+    run_command(["manage.py", *sys.argv[2:]])

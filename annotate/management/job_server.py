@@ -6,6 +6,7 @@ import signal
 
 import django
 
+gc.disable()  # until all is imported
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "annotate.settings")
 django.setup()
 
@@ -14,3 +15,4 @@ import annotate.management.commands.worker  # noqa: E402, F401  (Django must be 
 signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it ends with the worker, which gives its jobs back first
 gc.collect()
 gc.freeze()  # what is here already stays shared with every process that is started
+gc.enable()

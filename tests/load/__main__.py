@@ -59,14 +59,25 @@ def answer_times(rng: random.Random, mean: float, seconds: float) -> list[float]
     return times
 
 
-def cpu_seconds(process: Process) -> float:
-    """User and system time of a running process and its children, from /proc."""
+def pids_of(process: Process) -> list[int]:
+    """Return the ids of a running process and its children, from /proc."""
     pids = [process.child.pid]
     for pid in pids:  # grows while children are found
         for task in Path(f"/proc/{pid}/task").iterdir():  # a thread's children are its own in /proc
             pids += [int(child) for child in (task / "children").read_text().split()]
+    return pids
+
+
+def anonymous_mb(process: Process) -> float:
+    """Return the memory, mapped files left out, of the largest of a process and its children, which answers."""
+    told = [Path(f"/proc/{pid}/status").read_text() for pid in pids_of(process)]
+    return max(int(text.partition("RssAnon:")[2].split()[0]) for text in told) / 1024
+
+
+def cpu_seconds(process: Process) -> float:
+    """User and system time of a running process and its children, from /proc."""
     total = 0
-    for pid in pids:
+    for pid in pids_of(process):
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         total += int(fields[11]) + int(fields[12])
     return total / os.sysconf("SC_CLK_TCK")
@@ -84,7 +95,7 @@ def run(options: argparse.Namespace, url: str, folder: Path) -> dict:
     worker = engine(env, folder).start() if not options.no_worker else None
     try:
         wait_until_it_answers(port)
-        clients = [AnnotatorClient("127.0.0.1", port) for _ in range(options.annotators)]
+        clients = [AnnotatorClient("127.0.0.1", port, shows_ahead=True) for _ in range(options.annotators)]
         for number, client in enumerate(clients):
             client.join(join_token, f"Load {number:03d}")
         print(f"{len(clients)} annotators joined; measuring for {options.seconds} s", flush=True)
@@ -132,6 +143,10 @@ def measure(
         "p95_ms": round(1000 * cuts[94], 1),
         "p99_ms": round(1000 * cuts[98], 1),
         "max_ms": round(1000 * max(measured.latencies), 1),
+        "cpu_ms_each": {
+            name: round(1000 * (cpu[name] - cpu_before[name]) / len(measured.latencies), 2) for name in cpu
+        },
+        "web_process_mb": round(anonymous_mb(server)),
         "cpu_share": {name: round((cpu[name] - cpu_before[name]) / seconds, 2) for name in cpu},
         "cores": os.cpu_count(),
         "python": platform.python_version(),

@@ -8,6 +8,7 @@ import urllib.parse
 from dataclasses import dataclass, field
 
 TOKEN = re.compile(r'/label/([\w-]{10,})/"')
+SHOWN = re.compile(r'data-token="([\w-]+)"')  # of the task, then of the question ahead
 HIDDEN = re.compile(r'<input type="hidden" name="([\w-]+)" value="([^"]*)"')
 
 
@@ -22,7 +23,8 @@ class Reply:
 class AnnotatorClient:
     """Joins by link and answers; every request is retried until the server answers, as the page's own code does.
 
-    waits_if_busy: a 503 is no answer, either.
+    waits_if_busy: a 503 is no answer, either. shows_ahead: as the page's code does, it shows the question ahead at once
+    and says so with the answer, whose reply then leaves it out.
     """
 
     host: str
@@ -32,6 +34,8 @@ class AnnotatorClient:
     token: str | None = None
     project_id: str = ""
     waits_if_busy: bool = False
+    shows_ahead: bool = False
+    ahead: str = ""
     _connection: http.client.HTTPConnection | None = None
 
     def request(self, method: str, path: str, form: dict[str, str] | None = None, htmx: bool = False) -> Reply:
@@ -79,7 +83,7 @@ class AnnotatorClient:
     def look(self) -> str | None:
         """Opens the label page, and the next presentation if none is open; the token that it asks to answer."""
         path = f"/projects/{self.project_id}/label/"
-        self.token = found(self.request("GET", path).text)
+        self.keep(self.request("GET", path).text)
         if self.token is None:
             reply = self.request("POST", path, {})
             self.token = found(reply.text) or found(self.request("GET", path).text)
@@ -88,10 +92,19 @@ class AnnotatorClient:
     def answer(self, answer: str, htmx: bool = True, token: str | None = None) -> Reply:
         """Answers the open presentation (or `token`); keeps the next one's token."""
         form = {"answer": answer, "response_ms": str(random.randint(800, 9000))}
+        if self.ahead:
+            form["shown"] = self.ahead
         reply = self.request("POST", f"/label/{token or self.token}/", form, htmx)
         if token is None:
-            self.token = found(reply.text)
+            self.keep(reply.text)
         return reply
+
+    def keep(self, text: str) -> None:
+        """Keeps the token of the task on this page, and that of the question ahead where it is shown."""
+        self.token, self.ahead = found(text), ""
+        if self.shows_ahead:
+            token, self.ahead = [*SHOWN.findall(text), "", ""][:2]
+            self.token = token or None
 
     def close(self) -> None:
         if self._connection is not None:

@@ -36,6 +36,11 @@ class Keys:
     chosen: Mapping[str, str] = field(default_factory=dict)
     pair: bool = False
 
+    @property
+    def bound(self) -> tuple[bool, tuple[tuple[str, str], ...]]:
+        """Return what tells these keys from others."""
+        return self.pair, tuple(sorted(self.chosen.items()))
+
     def of(self, action: str) -> str:
         """Return the character that does it, "" for none: who chose it for something else took it from its default."""
         if action in self.chosen:
