@@ -20,7 +20,9 @@ from django.conf import settings as django_settings
 from django.core.cache import cache, caches
 from django.core.management.commands import flush
 from django.db import connection, connections
+from django.template import Context, Template
 from django.test import override_settings
+from django.test.signals import template_rendered
 from django.utils import timezone, translation
 
 from annotate.accounts.actions import create_token
@@ -222,6 +224,23 @@ def quick_settings() -> Iterator[None]:
     """
     hashers = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     with override_settings(PASSWORD_HASHERS=hashers, WHITENOISE_AUTOREFRESH=True):
+        yield
+
+
+def render_noted(template: Template, context: Context) -> str:
+    """As Django's instrumented_test_render, but the parts of pages and the widgets of forms tell nobody.
+
+    For each of them, a hundred a page, it copies all that the page knows, and tests ask for the page's own alone.
+    """
+    if context.template is template and not (template.name or "").startswith("django/forms/"):
+        template_rendered.send(sender=template, template=template, context=context)
+    return template.nodelist.render(context)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def pages_alone_are_noted(django_test_environment) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Template, "_render", render_noted)
         yield
 
 

@@ -58,10 +58,10 @@ def migrated_template(settings: dict) -> str:
 
 
 @contextmanager
-def one_process() -> Iterator[None]:
-    """Whoever else wants a database of this checkout waits."""
+def one_process(lock_name: str = "lock") -> Iterator[None]:
+    """Whoever else wants the same database of this checkout waits."""
     FOLDER.mkdir(parents=True, exist_ok=True)
-    with (FOLDER / "lock").open("w") as lock:
+    with (FOLDER / lock_name).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 

@@ -6,7 +6,7 @@ apart that an id tells its table. Nothing of it may be shown, changed, or pointe
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -60,6 +60,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.embedded]
 SECRET, FIRST, APART = "Zanzibar", 10_000_000, 100_000
 MODELS = [one for label in ("annotate", "models_engine") for one in apps.get_app_config(label).get_models()]
 WRITES = ("INSERT", "UPDATE", "DELETE")
+READS = ("SELECT", "SAVEPOINT", "RELEASE", "ROLLBACK")
 
 
 def path_to_project(model: type[models.Model], depth: int = 4) -> str:
@@ -147,7 +148,7 @@ class Theirs:
         self.tables = {model: path for model in MODELS if (path := path_to_project(model))}
         self.rows = {model: list(self.of(model).values_list("pk", flat=True)) for model in self.tables}
         self.ids = {str(pk).replace("-", "") for pks in self.rows.values() for pk in pks}
-        self.before = self.content()
+        self.before = self.content(self.tables)
         firsts = [pks[0] for pks in self.rows.values() if pks]
         self.numbers = [pk for pk in firsts if isinstance(pk, int)]
         assert len(self.numbers) > 25
@@ -158,8 +159,12 @@ class Theirs:
     def of(self, model: type[models.Model]) -> models.QuerySet:
         return model._default_manager.filter(**{self.tables[model]: self.project.pk}).order_by("pk")
 
-    def content(self) -> str:
-        return repr([(model.__name__, list(self.of(model).values_list())) for model in self.tables])
+    def content(self, tables: Collection[type[models.Model]]) -> dict[type[models.Model], str]:
+        return {model: repr(list(self.of(model).values_list())) for model in tables}
+
+    def named_in(self, statements: list[str]) -> list[type[models.Model]]:
+        """The tables that statements which are no queries name: no other can have changed."""
+        return [model for model in self.tables if any(f'"{model._meta.db_table}"' in one for one in statements)]
 
     def alike(self, own: str) -> list[str]:
         """Ids of theirs of the table that numbered `own`; none where that is no id."""
@@ -168,10 +173,11 @@ class Theirs:
             return [str(one) for one in self.numbers if (one - FIRST) // APART == place]
         return self.uuids if re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", own) else []
 
-    def pointed_at(self) -> list[str]:
-        """The columns of rows of other projects that point at a row of theirs."""
+    def pointed_at(self, tables: Collection[type[models.Model]]) -> list[str]:
+        """The columns of these tables in which rows of other projects point at a row of theirs."""
         found = []
-        for model, path in self.tables.items():
+        for model in tables:
+            path = self.tables[model]
             for field in model._meta.concrete_fields:
                 pks = self.rows.get(field.related_model) if field.is_relation else None
                 if not pks or field.related_model is model:
@@ -184,8 +190,11 @@ class Theirs:
         """What came of a request that is taken back afterwards; nothing where all is well."""
         client.raise_request_exception, what = False, f"{method} {url} {body}"[:300]
         writes: list[str] = []
+        statements: list[str] = []
 
         def look_on(execute, sql, params, *others):
+            if not sql.startswith(READS):
+                statements.append(sql)
             if sql.startswith(WRITES) and any(str(one).replace("-", "") in self.ids for one in params or ()):
                 writes.append(sql)
             return execute(sql, params, *others)
@@ -198,8 +207,10 @@ class Theirs:
             if SECRET.encode() in text:
                 return [f"{what}: shows what is theirs"]
             if response.status_code < 400 and writes:
-                changed = ["changes a row of theirs"] if self.content() != self.before else []
-                return [f"{what}: {one}" for one in changed + self.pointed_at()]
+                touched = self.named_in(statements)
+                now = self.content(touched)
+                changed = ["changes a row of theirs"] if any(now[one] != self.before[one] for one in touched) else []
+                return [f"{what}: {one}" for one in changed + self.pointed_at(touched)]
         return []
 
 

@@ -1,9 +1,11 @@
-"""For test_upgrade.py: a database of the first version with labels, upgraded in place; prints what it finds.
+"""For test_upgrade.py: a database of the first version with labels, upgraded in place, in two steps.
 
-On its way it stops at the version before machines answered about sets, and some of theirs are put in.
+`walk` goes on to the version before machines answered about sets, puts some of theirs in and prints what was there;
+`upgrade` is told that on its standard input, goes on to the last version and prints what it finds.
 """
 
 import json
+import sys
 from datetime import UTC, datetime, timedelta
 
 import django
@@ -97,34 +99,37 @@ def labels(model):
     return [[str(value) for value in row] for row in model.objects.order_by("pk").values_list(*COLUMNS)]
 
 
-apps = migrate_to("0001_initial", "0001_initial")
-token = fill(apps)
-before = labels(apps.get_model("annotate", "Label"))
-try:
-    prepare_database()
-    refused = ""
-except CommandError as error:
-    refused = str(error)
-fill_machines(migrate_to(BEFORE))
-call_command("migrate", verbosity=0, interactive=False)
-after = labels(now_models.Label)
-presentation = now_models.Presentation.objects.get(token=token)
-record_label(presentation=presentation, answer=Answer("choice", chosen=0), now=AT + timedelta(days=1))
-project = now_models.Project.objects.get(name="Old")
-picture = now_models.Item.objects.get(key="p")
-found = read_labels(Criterion(project))
-print(
-    json.dumps(
-        {
-            "before": before,
-            "after": after,
-            "refused": refused,
-            "n_fitted": found.data.n_labels,
-            "members": list(project.memberships.values_list("user__email", "role")),
-            "picture": [picture.kind, picture.media.name],
-            "task": [project.task_type, project.k],
-            "schema": tables(),
-            "machines": {task: machines_of(now_models.Project.objects.get(name=task)) for task in ("pair", "ranking")},
-        }
-    )
-)
+def walk():
+    apps = migrate_to("0001_initial", "0001_initial")
+    token = fill(apps)
+    before = labels(apps.get_model("annotate", "Label"))
+    try:
+        prepare_database()
+        refused = ""
+    except CommandError as error:
+        refused = str(error)
+    fill_machines(migrate_to(BEFORE))
+    connection.close()  # so that all of it is in the one file
+    return {"token": str(token), "before": before, "refused": refused}
+
+
+def upgrade(walked):
+    call_command("migrate", verbosity=0, interactive=False)
+    after = labels(now_models.Label)
+    presentation = now_models.Presentation.objects.get(token=walked["token"])
+    record_label(presentation=presentation, answer=Answer("choice", chosen=0), now=AT + timedelta(days=1))
+    project = now_models.Project.objects.get(name="Old")
+    picture = now_models.Item.objects.get(key="p")
+    found = read_labels(Criterion(project))
+    return walked | {
+        "after": after,
+        "n_fitted": found.data.n_labels,
+        "members": list(project.memberships.values_list("user__email", "role")),
+        "picture": [picture.kind, picture.media.name],
+        "task": [project.task_type, project.k],
+        "schema": tables(),
+        "machines": {task: machines_of(now_models.Project.objects.get(name=task)) for task in ("pair", "ranking")},
+    }
+
+
+print(json.dumps(walk() if sys.argv[1] == "walk" else upgrade(json.load(sys.stdin))))

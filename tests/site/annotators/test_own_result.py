@@ -114,6 +114,7 @@ def test_who_may_not_look(project, otter, alice):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("quick_draws")
 def test_own_places_stand_beside_everybodys(mapped):
     """Half of the crowd ranks the items by their order, the other half the other way round."""
     first, *_, last = mapped.annotators.order_by("pk")

@@ -199,6 +199,7 @@ def test_a_run_record_of_either_criterion(run, project, engine, tmp_path, capsys
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("quick_draws")
 def test_tastes_and_cohorts_of_either_criterion(run, crossed, engine, monkeypatch):  # noqa: F811
     monkeypatch.setattr(command_line, "BETWEEN_LOOKS", 0.05)
     fit_now(crossed)

@@ -9,6 +9,7 @@ import sys
 from dataclasses import dataclass, field
 from datetime import timedelta
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,7 @@ class Entry:
         return [text for name, text in self.texts.items() if name.startswith("msgstr")]
 
 
+@cache
 def entries(path: Path) -> list[Entry]:
     """The messages of a .po file but its header."""
     found = []

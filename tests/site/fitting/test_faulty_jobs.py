@@ -37,6 +37,7 @@ def failed_fit(site: Site, project) -> Fit | None:  # noqa: F811
 
 
 def test_a_killed_fit_is_repeated_by_the_same_worker(site):  # noqa: F811
+    """And where the server of its processes is killed, it is replaced and nobody is blamed."""
     project = site.project("Killed", "Slow")
     site.vote("Killed", 6)
     worker = site.slow_engine(2)
@@ -48,41 +49,50 @@ def test_a_killed_fit_is_repeated_by_the_same_worker(site):  # noqa: F811
     assert worker.child.poll() is None
     assert "killed (signal 9)" in render_message(failed_fit(site, project).message)
 
-
-def test_job_processes_end_with_a_killed_worker(site):  # noqa: F811
-    project = site.project("Orphan", "Hanging")
-    site.vote("Orphan", 4)
-    worker = site.slow_engine(1)
-    wait_for(lambda: site.fits(project).exists(), 60, why="no fit was under way")
+    events = Event.objects.using(ALIAS).filter(verb="job stopped")
+    wait_for(events.exists, 20, "the log does not tell of the killed fit")
+    other = site.project("Server")
+    site.vote("Server", 2)
+    wait_for(lambda: site.published(other), 60, "the first fit of the other project did not come")
+    wait_for(lambda: len(job_processes(worker.child.pid)) == 1, 20, "no process was kept for the next fit")
     [job] = job_processes(worker.child.pid)
-    worker.kill()
-    wait_for(lambda: not command_of(job), 10, why="the job outlived its worker")
+    [server] = [one for one in children(worker.child.pid) if job in children(one)]
+    os.kill(server, signal.SIGKILL)
+    wait_for(lambda: not command_of(job), 10, why="its process outlived it")
+    site.vote("Server", 2, seed=2)
+    assert wait_for(lambda: site.published(other), 60, "the second fit did not come").n_labels == 4
+    assert not failed_fit(site, other)
+    assert events.count() == 1
 
 
 LIMITS = {
-    "Hanging": ("WORKER_JOB_SECONDS", "4", "after 4 seconds, the limit"),
-    "Spinning": ("WORKER_JOB_CPU_SECONDS", "1", "after 1 seconds of computing, the limit"),
-    "Greedy": ("WORKER_JOB_MEMORY_MB", "200", "more than 200 MB of memory, the limit"),
-    "Dying": ("WORKER_JOB_SECONDS", "120", "killed (signal 9)"),
+    "Dying": "killed (signal 9)",
+    "Greedy": "more than 200 MB of memory, the limit",
+    "Spinning": "after 1 seconds of computing, the limit",
 }
 
 
-@pytest.mark.parametrize("estimator", LIMITS)
-def test_a_fit_that_crosses_a_limit_fails_alone_and_says_so(site, estimator):  # noqa: F811
-    name, value, message = LIMITS[estimator]
-    site.env |= {"WORKER_JOB_SECONDS": "120", name: value}
-    bad, good = site.project("A bad one", estimator), site.project("A good one")
+def check_crossed(site: Site, project, message: str, seconds: float = 110) -> None:  # noqa: F811
+    """The project's state, its failed fit and the log tell of the limit that its fit has crossed."""
+    wait_for(lambda: site.state(project).error, seconds, f"the failure was not recorded: {message}")
+    state = site.state(project)
+    assert message in render_message(state.error)
+    assert state.not_before > timezone.now() - timezone.timedelta(seconds=10)
+    assert render_message(failed_fit(site, project).message) == render_message(state.error)
+    events = Event.objects.using(ALIAS).filter(project=project, verb="job stopped")
+    event = wait_for(events.first, 20, f"the log does not tell of it: {message}")  # written after the state
+    assert json.loads(event.details["message"]) == json.loads(state.error)
+
+
+def test_fits_that_cross_a_limit_fail_alone_and_say_so(site):  # noqa: F811
+    """How one that hangs ends: test_a_fit_that_turns_out_long_..."""
+    site.env |= {"WORKER_JOB_SECONDS": "120", "WORKER_JOB_CPU_SECONDS": "1", "WORKER_JOB_MEMORY_MB": "200"}
+    bad, good = {name: site.project(f"A {name}", name) for name in LIMITS}, site.project("A good one")
     site.vote("A ", 4)
     worker = site.slow_engine(1)
     assert wait_for(lambda: site.published(good), 60, "the good project was not fitted").n_labels == 4
-    wait_for(lambda: site.state(bad).error, 110, "the failure was not recorded")
-    state = site.state(bad)
-    assert message in render_message(state.error)
-    assert state.not_before > timezone.now() - timezone.timedelta(seconds=10)
-    assert render_message(failed_fit(site, bad).message) == render_message(state.error)
-    events = Event.objects.using(ALIAS).filter(project=bad, verb="job stopped")
-    event = wait_for(events.first, 20, "the log does not tell of it")  # written after the state
-    assert json.loads(event.details["message"]) == json.loads(state.error)
+    for name, message in LIMITS.items():
+        check_crossed(site, bad[name], message)
     assert worker.child.poll() is None
     assert WorkerProcess.objects.using(ALIAS).count() == 1
 
@@ -102,15 +112,24 @@ def test_two_engines_try_it_no_more_often_than_one(site):  # noqa: F811
 
 
 def test_while_a_fit_hangs_others_are_fitted_at_once(site):  # noqa: F811
+    """Those of some seconds as well. And with a killed worker even the process ends that never looks up."""
     hanging, healthy = site.project("Hanging", "Hanging"), site.project("Healthy")
+    slow = site.project("Slow", "Slow")
     site.vote("Hanging", 4)
-    site.slow_engine(1)
+    worker = site.slow_engine(5)
     wait_for(lambda: site.fits(hanging).exists(), 60, "no fit was under way")
     for n in range(1, 4):
         site.vote("Healthy", 2, seed=n)
         fit = wait_for(lambda: site.published(healthy), 20, "it waited for the one that hangs")
         assert fit.n_labels == 2 * n
+    for n in range(1, 3):
+        site.vote("Slow", 2, seed=n)
+        assert wait_for(lambda: site.published(slow), 60, "it waited for the one that hangs").n_labels == 2 * n
     assert site.state(hanging).owner
+    jobs = job_processes(worker.child.pid)
+    assert jobs
+    worker.kill()
+    wait_for(lambda: not any(map(command_of, jobs)), 10, why="a job outlived its worker")
 
 
 def test_of_three_long_fits_one_waits_and_none_holds_up_the_others(site):  # noqa: F811
@@ -126,17 +145,6 @@ def test_of_three_long_fits_one_waits_and_none_holds_up_the_others(site):  # noq
         assert not failed_fit(site, project)
 
 
-def test_a_fit_of_some_seconds_does_not_wait_for_one_that_hangs(site):  # noqa: F811
-    hanging, slow = site.project("Hanging", "Hanging"), site.project("Slow", "Slow")
-    site.vote("Hanging", 4)
-    site.slow_engine(5)
-    wait_for(lambda: site.fits(hanging).exists(), 60, "no fit was under way")
-    for n in range(1, 3):
-        site.vote("Slow", 2, seed=n)
-        assert wait_for(lambda: site.published(slow), 60, "it waited for the one that hangs").n_labels == 2 * n
-    assert site.state(hanging).owner
-
-
 def test_a_fit_that_turns_out_long_gives_the_short_ones_their_place_and_waits(site):  # noqa: F811
     site.env |= {"SHORT_FIT_SECONDS": "4", "WORKER_JOB_SECONDS": "40"}
     hanging, long = site.project("Hanging", "Hanging"), site.project("Long", "Slow")
@@ -146,6 +154,7 @@ def test_a_fit_that_turns_out_long_gives_the_short_ones_their_place_and_waits(si
     site.vote("Long", 4)
     wait_for(lambda: site.in_mid_fit(long), 30, "the long fit never began")
     wait_for(lambda: not site.state(long).owner, 30, "the long fit kept the place of the short ones")
+    check_crossed(site, hanging, "after 40 seconds, the limit")
     wait_for(lambda: site.published(long), 110, "it had no turn after the limit ended the one that hangs")
     assert not failed_fit(site, long)
 
@@ -172,18 +181,3 @@ def test_a_fork_server_killed_while_it_starts_a_process_is_replaced(monkeypatch)
     finally:
         killed.join()
         second.kill()
-
-
-def test_a_killed_fork_server_is_replaced_and_nobody_is_blamed(site):  # noqa: F811
-    project = site.project("Server", "BradleyTerry")
-    site.vote("Server", 2)
-    worker = site.slow_engine(1)
-    wait_for(lambda: site.published(project), 60, "the first fit did not come")
-    [job] = job_processes(worker.child.pid)
-    [server] = [one for one in children(worker.child.pid) if job in children(one)]
-    os.kill(server, signal.SIGKILL)
-    wait_for(lambda: not command_of(job), 10, "its process outlived it")
-    site.vote("Server", 2, seed=2)
-    assert wait_for(lambda: site.published(project), 60, "the second fit did not come").n_labels == 4
-    assert not failed_fit(site, project)
-    assert not Event.objects.using(ALIAS).filter(verb="job stopped").exists()

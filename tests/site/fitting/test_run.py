@@ -550,6 +550,7 @@ def test_every_estimator_fits_and_starts_again_from_what_was_stored(project, cro
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("quick_draws")
 @pytest.mark.parametrize("name", ["CrowdBT", "CollaborativeGP"])
 def test_a_fit_tells_who_answers_upside_down(project, name):
     """Nine answer by the items' order, one by its opposite; the figures of CrowdBT are the posterior's own."""

@@ -12,7 +12,7 @@ from tests.conftest import make_annotator
 from tests.site.fitting.test_run import answer_pairs, fit_now
 from tests.site.replay import replay
 
-pytestmark = pytest.mark.embedded
+pytestmark = [pytest.mark.embedded, pytest.mark.usefixtures("quick_draws")]
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from django.utils import timezone
 from annotate.labelling.item_sets import TAKEN_STATES
 from annotate.models import FitState, Item, ItemSet, Label, Membership, Presentation, PresentedItem, Project, User
 from models_engine.models import Fit
+from tests.cases import each_case
 from tests.load.client import AnnotatorClient
 from tests.load.database import ALIAS, environment, own_database
 from tests.load.servers import engine, free_port, wait_until_it_answers, web
@@ -29,7 +30,7 @@ def fire(tmp_path, django_db_blocker):
 
 
 def make_project(overlap: int, n_items: int, **task) -> Project:
-    user = User.objects.using(ALIAS).create(username="alice", email="alice@example.org")
+    user, _ = User.objects.using(ALIAS).get_or_create(username="alice", email="alice@example.org")
     project = Project.objects.using(ALIAS).create(
         name="Under fire",
         question="Which?",
@@ -209,37 +210,42 @@ def test_a_crowd_under_a_policy_with_the_engine_killed(fire):
         worker.stop()
 
 
+FINISHED = {  # annotators, items, task, sets in the end, what is done before
+    "pairs": (50, 9, {}, 36, None),
+    "sets of three": (20, 6, {"task_type": "best", "k": 3}, 20, None),
+    "given questions": (20, 13, {}, 12, give_chain),
+}
+
+
 @pytest.mark.process
-@pytest.mark.parametrize(
-    ("n_annotators", "n_items", "task", "n_sets", "prepare"),
-    [
-        (50, 9, {}, 36, None),
-        (20, 6, {"task_type": "best", "k": 3}, 20, None),
-        (20, 13, {}, 12, give_chain),
-    ],
-    ids=["pairs", "sets of three", "given questions"],
-)
-def test_overlap_is_met_exactly_when_the_crowd_has_finished(fire, n_annotators, n_items, task, n_sets, prepare):
+def test_overlap_is_met_exactly_when_the_crowd_has_finished(fire):
+    """One server for all cases: starting one takes as long as a crowd."""
     env, folder = fire
-    project = make_project(overlap=4, n_items=n_items, **task)
-    if prepare:
-        prepare(project)
     port = free_port()
     server = web(env, port, folder).start()
     try:
         wait_until_it_answers(port)
-        crowd = Crowd(port, project, n_annotators)
-        crowd.start()
-        crowd.join()
-        # Presentations of those who were refused meanwhile are open until their lease ends: none may be left over.
-        open_now = Presentation.objects.using(ALIAS).filter(
-            project=project, state="open", leased_until__gt=timezone.now()
-        )
-        assert not crowd.failures, crowd.failures[:5]
-        assert not open_now.exists()
-        nothing_lost_or_doubled(project, crowd)
-        sets = ItemSet.objects.using(ALIAS).filter(project=project)
-        assert sets.count() == n_sets
-        assert set(sets.values_list("n_taken", flat=True)) == {4}
+        with each_case() as case:
+            for name, values in FINISHED.items():
+                with case(name):
+                    answered_by_a_crowd(port, *values)
     finally:
         server.stop()
+
+
+def answered_by_a_crowd(port: int, n_annotators: int, n_items: int, task: dict, n_sets: int, prepare) -> None:
+    """A project of this task, whose crowd answers until there is nothing left."""
+    project = make_project(overlap=4, n_items=n_items, **task)
+    if prepare:
+        prepare(project)
+    crowd = Crowd(port, project, n_annotators)
+    crowd.start()
+    crowd.join()
+    # Presentations of those who were refused meanwhile are open until their lease ends: none may be left over.
+    open_now = Presentation.objects.using(ALIAS).filter(project=project, state="open", leased_until__gt=timezone.now())
+    assert not crowd.failures, crowd.failures[:5]
+    assert not open_now.exists()
+    nothing_lost_or_doubled(project, crowd)
+    sets = ItemSet.objects.using(ALIAS).filter(project=project)
+    assert sets.count() == n_sets
+    assert set(sets.values_list("n_taken", flat=True)) == {4}

@@ -137,6 +137,7 @@ def test_the_demo_projects_and_what_the_engine_makes_of_them(db, settings, tmp_p
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("quick_draws")
 def test_the_taste_map_of_the_ideas_finds_the_two_camps_and_who_is_in_which(db):
     ideas = make_ideas(set_owner("correct horse battery"), NOW)
     claim = scheduling.claim_next(owner="test", now=NOW)

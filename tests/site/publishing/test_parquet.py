@@ -75,7 +75,8 @@ def test_parquet_holds_the_rows_of_json_with_their_types(alice, project, table):
     assert not any(pyarrow.types.is_null(field.type) for field in read.schema)
 
 
-def test_row_groups_are_sent_as_they_are_made():
+def test_row_groups_are_sent_as_they_are_made(monkeypatch):
+    monkeypatch.setattr(writing, "BATCH", 50)
     made, size = [], writing.BATCH * writing.BATCHES
 
     def rows():
