@@ -123,7 +123,8 @@ def measure(people: People, n_known: int, n_pairs: int, models: Sequence[str], s
         for name in models:
             build, has_features = MODELS[name]
             train = Comparisons.from_pairs(
-                *(column.ravel()[:n_train] for column in (winner, loser)),
+                winner.ravel()[:n_train],
+                loser.ravel()[:n_train],
                 np.ones(n_train),
                 annotator[:n_train],
                 n_items=people.n_items,
