@@ -5,13 +5,13 @@ import json
 import sys
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
+from scipy.stats import entropy, rankdata
 
 from models_engine.analysis.returning import forecast_returns
 from models_engine.benchmarks.forecast import Crowd, read_crowd
@@ -23,14 +23,23 @@ from models_engine.benchmarks.sequence_data import (
     read_submissions,
     simulate_transitions,
 )
-from models_engine.errors import NotConverged
+from models_engine.errors import InvalidSetting, NotConverged
 from models_engine.inference.returns import fit_beta_geometric
 from models_engine.inference.sequences.choosing import COUNTS, gain
 from models_engine.inference.sequences.data import Sequences, mean_loss
 from models_engine.inference.sequences.gru_fit import RecurrentNetwork
 from models_engine.inference.sequences.ngrams import Ngrams
 
-__all__ = ["Row", "area_under_curve", "main", "run_endings", "run_returns", "run_split"]
+__all__ = [
+    "DifficultyRow",
+    "Row",
+    "area_under_curve",
+    "by_difficulty",
+    "main",
+    "run_endings",
+    "run_returns",
+    "run_split",
+]
 
 Floats = NDArray[np.float64]
 WIDTHS = {"simulated": 12}
@@ -60,14 +69,49 @@ class Row:
     cpu_s: float
 
 
-def run_split(split: Split, variants: Sequence[str]) -> list[Row]:
-    """Fit each model to all before the tails and return its mean loss on them."""
+@dataclass(frozen=True)
+class DifficultyRow:
+    """Losses, nats, of a third of the n annotators by difficulty, the entropy of what each did (Ko's thesis, Figure
+    3.9): mean, and the quarters of the annotators."""
+
+    model: str
+    third: str
+    n: int
+    entropy: float
+    mean: float
+    quartiles: tuple[float, float, float]
+
+
+def by_difficulty(split: Split, losses: Mapping[str, Floats]) -> list[DifficultyRow]:
+    """Divide annotators with a tail into thirds by the entropy of their whole sequence, and say each model's losses."""
+    sequences = split.sequences
+    judged = np.flatnonzero(split.tails < sequences.lengths)
+    counts = np.zeros((sequences.n_annotators, sequences.n_tokens))
+    np.add.at(counts, (sequences.annotators, sequences.tokens), 1.0)
+    difficulty = np.asarray(entropy(counts[judged], axis=1))
+    parts = np.array_split(np.argsort(difficulty, kind="stable"), 3)
+    rows = []
+    for model, loss in losses.items():
+        for third, part in zip(("easy", "middle", "hard"), parts, strict=True):
+            quarters = tuple(np.quantile(loss[part], [0.25, 0.5, 0.75]).tolist())
+            figures = (float(difficulty[part].mean()), float(loss[part].mean()), quarters)
+            rows.append(DifficultyRow(model, third, len(part), *figures))
+    return rows
+
+
+def run_split(split: Split, variants: Sequence[str], kept: dict[str, Floats] | None = None) -> list[Row]:
+    """Fit each model to all before the tails and return its mean loss on them.
+
+    kept: where given, takes the losses of each model by annotator.
+    """
     heads, everything = split.sequences.heads(split.tails), split.sequences
     shares = np.bincount(heads.tokens, minlength=heads.n_tokens) + 1 / heads.n_tokens
     rows = []
 
     def add(model: str, log_tokens: Floats, against: Floats | None, began: float) -> Floats:
         losses = mean_loss(log_tokens, everything, split.tails)
+        if kept is not None:
+            kept[model] = losses
         gained, error = (None, None) if against is None else gain(against, losses)
         used = time.process_time() - began
         rows.append(Row(split.name, model, len(losses), float(losses.mean()), gained, error, None, used))
@@ -163,8 +207,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m models_engine.benchmarks sequences", description=__doc__)
     parser.add_argument("--data", type=Path, help="folder with ukpconvarg1 and activity; none: simulated alone")
     parser.add_argument("--variants", nargs="*", default=["pooled", "own"], help="of the network")
+    parser.add_argument("--difficulty", action="store_true", help="only check-ins, by the entropy of what people did")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(arguments)
+    if options.difficulty:
+        return _print_difficulty(options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConverged)
         rows = run_split(simulate_transitions(0), options.variants)
@@ -179,6 +226,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     else:
         print(format_table(rows))
     return int(any(row.loss > FLOORS.get((row.data, row.model), np.inf) for row in rows))
+
+
+def _print_difficulty(options: argparse.Namespace) -> int:
+    """Print the losses of check-ins by thirds of the people."""
+    if options.data is None:
+        raise InvalidSetting("--difficulty needs the check-ins; give --data the folder with activity.")
+    split, losses = read_check_ins(options.data, "A"), dict[str, Floats]()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotConverged)
+        run_split(split, options.variants, losses)
+    rows = by_difficulty(split, losses)
+    if options.json:
+        print(json.dumps({"machine": describe_machine(), "difficulty": [asdict(row) for row in rows]}, indent=2))
+        return 0
+    print(f"{'model':<14}{'third':<8}{'n':>5}{'entropy':>9}{'mean':>8}{'lower':>8}{'median':>8}{'upper':>8}")
+    for row in rows:
+        quarters = "".join(f"{one:>8.3f}" for one in row.quartiles)
+        print(f"{row.model:<14}{row.third:<8}{row.n:>5}{row.entropy:>9.3f}{row.mean:>8.3f}{quarters}")
+    return 0
 
 
 def format_table(rows: Sequence[Row]) -> str:

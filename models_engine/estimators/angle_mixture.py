@@ -13,7 +13,7 @@ from models_engine.errors import InvalidData
 from models_engine.estimators.angle_posterior import AnglePosterior
 from models_engine.estimators.settings import check_settings
 from models_engine.inference.angle.completions import draw_rankings
-from models_engine.inference.angle.mixture import LabelProfiles, MixtureGroups
+from models_engine.inference.angle.mixture import MODE_TOLERANCE, LabelProfiles, MixtureGroups
 from models_engine.inference.angle.permutations import place_scores
 from models_engine.linalg import centre
 from models_engine.messages import Message, gettext_noop
@@ -28,6 +28,9 @@ Floats = NDArray[np.float64]
 N_DEVIANCES = 100
 FIRST_STEPS = 30
 MIN_DIC_GAIN = 5.0  # by which one more group must reduce DIC (Spiegelhalter et al. 2002: less is not conclusive)
+# Of the bound's last rise: how far below its mode a group may stay while memberships still move (generalised EM; Neal &
+# Hinton 1998). Every Newton step goes up, so that the bound does, and the share left out shrinks with the rises.
+LEFT_OUT = 0.1
 GOLDEN = (5**0.5 - 1) / 2
 
 
@@ -118,13 +121,16 @@ class AngleBasedMixture:
         self, profiles: LabelProfiles, groups: MixtureGroups, n_steps: int, rng: np.random.Generator, log: FitLog
     ) -> tuple[MixtureGroups, bool]:
         """Update memberships and groups in turn until the bound converges; return whether it did."""
+        rise = 0.0
         for _ in range(n_steps):
-            before = groups.bound
+            before, tolerance = groups.bound, max(MODE_TOLERANCE, LEFT_OUT * rise)
+            memberships = groups.next_memberships(profiles)
             groups = MixtureGroups.of(
-                profiles, groups.next_memberships(profiles), self.prior_sd, groups, rng=rng, check=log.check
+                profiles, memberships, self.prior_sd, groups, rng=rng, check=log.check, tolerance=tolerance
             )
             log.step(groups.bound)
-            if abs(groups.bound - before) <= self.tolerance * (1 + abs(groups.bound)):
+            rise = groups.bound - before
+            if abs(rise) <= self.tolerance * (1 + abs(groups.bound)):
                 return groups, groups.converged
         return groups, False
 

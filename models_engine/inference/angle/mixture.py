@@ -25,7 +25,7 @@ from models_engine.inference.angle.permutations import EXACT_LIMIT, log_compatib
 from models_engine.inference.angle.von_mises_fisher import log_sphere_mean, mean_length, sample_directions
 from models_engine.linalg import sum_by_group
 
-__all__ = ["LabelProfiles", "MixtureGroup", "MixtureGroups"]
+__all__ = ["MODE_TOLERANCE", "LabelProfiles", "MixtureGroup", "MixtureGroups"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -129,6 +129,7 @@ class MixtureGroup:
         start: "MixtureGroup | None",
         rng: np.random.Generator,
         check: Callable[[], None],
+        tolerance: float,
         is_last: bool,
     ) -> "MixtureGroup":
         """Fit a group to the profiles by their membership in it, share (n_profiles,).
@@ -143,7 +144,7 @@ class MixtureGroup:
             eta = target.basis @ mode.mean
             return cls(eta, float(log_constant(eta[None])[0]), mode.value, mode, target.basis)
         if len(profiles.before):
-            return cls._of_orders(OrderTarget(labels, profiles.orders, prior_sd), start, rng, check, is_last)
+            return cls._of_orders(OrderTarget(labels, profiles.orders, prior_sd), start, rng, check, tolerance, is_last)
         check()
         form = fit_variational(labels.resultant, labels.total, match_gamma(prior_sd, p), tolerance=1e-12)
         mean, typical = form.a / form.b, float(np.exp(digamma(form.a))) / form.b
@@ -158,11 +159,12 @@ class MixtureGroup:
         start: "MixtureGroup | None",
         rng: np.random.Generator,
         check: Callable[[], None],
+        tolerance: float,
         is_last: bool,
     ) -> "MixtureGroup":
         rankings = DrawnRankings.at(np.zeros(target.labels.t), rng) if start is None else start.rankings[0]
         at = None if start is None else target.basis.T @ start.eta
-        mode, rankings = target.mode(rankings, rng, at, check, tolerance=MODE_TOLERANCE)
+        mode, rankings = target.mode(rankings, rng, at, check, tolerance=tolerance)
         if is_last:
             mode = target.with_exact_root(mode, rankings)
         eta = target.basis @ mode.mean
@@ -198,16 +200,17 @@ class MixtureGroups:
         *,
         rng: np.random.Generator,
         check: Callable[[], None] = _go_on,
+        tolerance: float = MODE_TOLERANCE,
         is_last: bool = False,
     ) -> "MixtureGroups":
         """Fit groups and shares (uniform Dirichlet prior) for these memberships, with the bound on log p(labels).
 
-        rng, and is_last, before draws: for incomplete rankings of more than eight items alone.   check is called within
-        long fits, and may raise to cancel.
+        rng; tolerance, of a group's log density; and is_last, before draws: for incomplete rankings of more than eight
+        items alone.   check is called within long fits, and may raise to cancel.
         """
         earlier = [None] * memberships.shape[1] if start is None else start.groups
         groups = tuple(
-            MixtureGroup.fitted(profiles, share, prior_sd, one, rng, check, is_last)
+            MixtureGroup.fitted(profiles, share, prior_sd, one, rng, check, tolerance, is_last)
             for share, one in zip(memberships.T, earlier, strict=True)
         )
         d = 1 + profiles.count @ memberships

@@ -80,10 +80,11 @@ class OrderTarget:
         on_iteration: Callable[[], None] | None,
     ) -> tuple[Mode, bool]:
         """Find the mode over these rankings; or, and False, a better point just beyond the radius around `middle`."""
+        here = self._derivatives(z, rankings)
         for _ in range(max_iterations):
             if on_iteration is not None:
                 on_iteration()
-            value, gradient, curvature = self._derivatives(z, rankings)
+            value, gradient, curvature = here
             root = root_of_inverse(curvature)
             step, size = root @ (root.T @ gradient), 1.0
             error = max(1e-9, 1e-13 * abs(value))
@@ -91,18 +92,26 @@ class OrderTarget:
             if gain < max(tolerance, error):
                 return Mode(z, root, value, True), True
             step *= min(1.0, 1.5 * rankings.radius / float(np.linalg.norm(step)))
-            while self.log_density(z + size * step, rankings) < value - error and size > 1e-6:
+            while True:  # a step inside is mostly taken: its derivatives, which the next one needs, say the density too
+                moved = z + size * step
+                beyond = float(np.linalg.norm(moved - middle)) / rankings.radius
+                if beyond > 1:
+                    reached = self.log_density(moved, rankings)
+                else:
+                    here = self._derivatives(moved, rankings)
+                    reached = here[0]
+                if reached >= value - error or size <= 1e-6:
+                    break
                 size /= 2
-            moved = z + size * step
-            beyond = float(np.linalg.norm(moved - middle)) / rankings.radius
             if beyond > 1:
                 if gain > SMALL_GAIN * len(z):
                     return Mode(moved, root, value, False), False
                 moved = middle + (moved - middle) / beyond
-                if self.log_density(moved, rankings) <= value + tolerance:
+                here = self._derivatives(moved, rankings)
+                if here[0] <= value + tolerance:
                     return Mode(z, root, value, True), True
             z = moved
-        return Mode(z, root, value, False), True
+        return Mode(z, root, here[0], False), True
 
     def with_exact_root(self, mode: Mode, rankings: DrawnRankings) -> Mode:
         """Return the mode with the root of the inverse of its exact curvature, where that of the search is rougher."""

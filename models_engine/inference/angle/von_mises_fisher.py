@@ -81,10 +81,13 @@ def mean_length(kappa: ArrayLike, p: int) -> Floats:
     usable = (above > TINY) & (below > TINY) & (k > 1e-3)
     if usable.all():
         return np.asarray(above / below, dtype=np.float64)
-    fraction = np.zeros_like(k)
+    rest = k[~usable]
+    fraction = np.zeros_like(rest)
     for j in range(200, 0, -1):
-        fraction = k / (2 * (nu + j) + k * fraction)
-    return np.where(usable, above / np.where(usable, below, 1.0), fraction)
+        fraction = rest / (2 * (nu + j) + rest * fraction)
+    ratio = np.asarray(above / np.where(usable, below, 1.0))
+    ratio[~usable] = fraction
+    return ratio
 
 
 def sample_directions(mean: Floats, kappa: Floats, rng: np.random.Generator) -> Floats:

@@ -4,9 +4,25 @@ import numpy as np
 import pytest
 
 from models_engine.benchmarks.forecast import Crowd
-from models_engine.benchmarks.sequence_data import Endings, read_check_ins, read_submissions, simulate_transitions
-from models_engine.benchmarks.sequences import FLOORS, area_under_curve, run_endings, run_returns, run_split
+from models_engine.benchmarks.sequence_data import (
+    Endings,
+    Split,
+    read_check_ins,
+    read_submissions,
+    simulate_transitions,
+)
+from models_engine.benchmarks.sequences import (
+    FLOORS,
+    area_under_curve,
+    by_difficulty,
+    main,
+    run_endings,
+    run_returns,
+    run_split,
+)
+from models_engine.errors import InvalidSetting
 from models_engine.inference.sequences.choosing import COUNTS
+from models_engine.inference.sequences.data import Sequences
 from tests.paths import DATA
 
 pytestmark = pytest.mark.filterwarnings("ignore::models_engine.errors.NotConverged")
@@ -27,6 +43,21 @@ def test_the_best_that_is_possible_is_the_entropy_of_the_tables():
     assert split.bound is not None
     assert 0 < split.bound < np.log(8)
     assert list(split.tails) == [36] * 5
+
+
+def test_losses_are_told_by_thirds_of_entropy():
+    """Six people: two always at one place, two at two, two at four; the last has no tail and is left out."""
+    lists = [[0] * 8, [1] * 8, [0, 1] * 4, [2, 3] * 4, [0, 1, 2, 3] * 2, [3, 2, 1, 0] * 2, [0, 1, 2, 3]]
+    split = Split("small", Sequences.from_lists(lists, 4), np.array([6, 6, 6, 6, 6, 6, 4]))
+    rows = by_difficulty(split, {"one": np.array([1.0, 3.0, 2.0, 6.0, 5.0, 9.0])})
+    assert [(row.third, row.n, row.mean) for row in rows] == [("easy", 2, 2.0), ("middle", 2, 4.0), ("hard", 2, 7.0)]
+    assert [row.entropy for row in rows] == pytest.approx([0, np.log(2), np.log(4)])
+    assert rows[0].quartiles == (1.5, 2.0, 2.5)
+
+
+def test_losses_by_difficulty_need_the_check_ins():
+    with pytest.raises(InvalidSetting, match="needs the check-ins"):
+        main(["--difficulty"])
 
 
 @has_data

@@ -1,8 +1,9 @@
 """AngleBasedMixture: groups planted in simulated ballots, monotone bounds, probabilities that add up to one."""
 
 import io
-from itertools import permutations
+from itertools import pairwise, permutations
 from time import process_time
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,11 +15,13 @@ from scipy.special import logsumexp
 from models_engine.benchmarks.apa import read_apa
 from models_engine.data import Comparisons
 from models_engine.errors import InvalidData, InvalidSetting, NotConverged
+from models_engine.estimators import angle_mixture
 from models_engine.estimators.angle_based import AngleBased
 from models_engine.estimators.angle_mixture import AngleBasedMixture, AngleMixturePosterior
 from models_engine.estimators.plackett_luce import PlackettLuce
 from models_engine.inference.angle.completions import draw_rankings
 from models_engine.inference.angle.mixture import LabelProfiles, MixtureGroups
+from models_engine.inference.angle.order_target import OrderTarget
 from models_engine.linalg import centre
 from models_engine.simulate import simulate_crowd
 from tests.budget import examples
@@ -195,6 +198,42 @@ def test_groups_are_found_in_incomplete_rankings_of_many_items():
     off = (found[order] + eta) / two.groups.std(axis=0)[order]
     assert np.sqrt((off**2).mean(axis=1)).max() < 1.5, "posterior standard deviations from what was planted"
     assert two.dic < AngleBasedMixture(1, n_draws=300).fit(data).dic - 5
+
+
+@pytest.mark.slow
+def test_groups_short_of_their_modes_end_where_exact_steps_end_for_less(monkeypatch: pytest.MonkeyPatch):
+    """Steps of the memberships leave each group a share of the last rise below its mode: fewer derivatives, no fall."""
+    rng = np.random.default_rng(3)
+    eta, group = centre(rng.normal(size=(2, 10)) * 3), np.arange(40) % 2
+    order = np.argsort(draw_rankings(eta[group], rng), axis=1)
+    kept = np.sort(np.argsort(rng.random(order.shape), axis=1)[:, :4], axis=1)
+    data = Comparisons.from_rankings(np.take_along_axis(order, kept, axis=1), np.arange(40), n_items=10)
+    derivatives, fitted = OrderTarget._derivatives, MixtureGroups.of
+
+    def fit_with(left_out: float) -> tuple[int, list[tuple[tuple[int, ...], float]]]:
+        counted, trace = [0], []
+
+        def count(*args: Any, **options: Any) -> tuple[float, np.ndarray, np.ndarray]:
+            counted[0] += 1
+            return derivatives(*args, **options)
+
+        def keep(*args: Any, **options: Any) -> MixtureGroups:
+            groups = fitted(*args, **options)
+            trace.append((tuple(id(one.rankings[0]) for one in groups.groups), groups))
+            return groups
+
+        monkeypatch.setattr(angle_mixture, "LEFT_OUT", left_out)
+        monkeypatch.setattr(OrderTarget, "_derivatives", count)
+        monkeypatch.setattr(MixtureGroups, "of", keep)
+        AngleBasedMixture(2, n_restarts=1, n_draws=10, tolerance=1e-6).fit(data)
+        return counted[0], [(drawn, groups.bound) for drawn, groups in trace]
+
+    (few, loose), (many, exact) = fit_with(0.1), fit_with(0.0)
+    same = [after[1] - before[1] for before, after in pairwise(loose) if before[0] == after[0]]
+    assert len(same) > 5
+    assert min(same) > -1e-6, "over the same drawn rankings the bound never falls"
+    assert loose[-1][1] > exact[-1][1] - 0.3, "two sets of drawn rankings differ by their own error"
+    assert few < many
 
 
 @pytest.mark.slow
