@@ -156,6 +156,7 @@ def test_production_settings_pass_djangos_own_deployment_check():
 TEMPLATE_NAME = re.compile(r"""["']((?:[a-z_]+/)+[a-z_0-9]+\.(?:html|svg))["']""")
 
 
+@pytest.mark.slow
 def test_every_template_that_is_named_exists():
     """One that moved would else be missed only by the page that shows it."""
     for path in [*SITE, *(ROOT / "templates").rglob("*.html")]:

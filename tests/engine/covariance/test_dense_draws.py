@@ -16,6 +16,7 @@ def duplicates(rng) -> np.ndarray:
     return regular(rng)[np.ix_([0, 1, 2, 3, 3], [0, 1, 2, 3, 3])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [regular, duplicates])
 def test_draws_have_the_covariance(make):
     rng = np.random.default_rng(4)

@@ -116,6 +116,7 @@ def test_a_table_too_large_for_a_low_rank_gives_the_same(monkeypatch):
     np.testing.assert_allclose(spread.dense(), exact.dense(), atol=1e-9)
 
 
+@pytest.mark.slow
 def test_ten_thousand_items_are_not_refused():
     """Neither side has a matrix; a posterior of so many is stored and read."""
     n_items, n_annotators = 10_000, 10_000

@@ -95,6 +95,7 @@ def test_the_gain_of_a_flip_is_the_difference_of_two_values(cuts):
     assert gains_of_flips(here).sum() == pytest.approx(here.target.at(turned).objective - here.objective, abs=2e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cuts", SCALES)
 def test_the_mode_is_that_of_a_plain_optimiser_over_utilities_and_gaps(cuts):
     data = graded(cuts, 120)

@@ -177,6 +177,7 @@ def test_without_a_matrix_over_all_items_the_fit_is_the_same(monkeypatch):
     assert_allclose(sparse.covariance(), dense.covariance(), atol=1e-7)
 
 
+@pytest.mark.slow
 def test_many_items_are_fitted_by_the_same_likelihood_as_few():
     """6,000 items in unconnected threes: each three has the posterior that it has by itself."""
     n = 2_000

@@ -29,6 +29,7 @@ def simulate(n_items: int, n_labels: int, seed: int = 3) -> Comparisons:
     return simulate_crowd(rng, n_items, 5, utility_sd=1.0).pairs(n_labels, rng)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("asked", "used", "n_items"), ASKED)
 def test_many_items_are_ranked_by_another_inference(asked, used, n_items):
     data = simulate(n_items, 300)

@@ -26,6 +26,7 @@ def test_the_spread_has_a_half_normal_prior():
     assert masses @ SPREADS == pytest.approx(SPREAD_SCALE * np.sqrt(2 / np.pi), abs=0.02)
 
 
+@pytest.mark.slow
 def test_scales_of_parts_are_drawn_as_often_as_the_sum_over_all_of_them_says():
     """Three parts of 2, 3 and 1 items: tau, the spread and both tau_p enumerated, given a consensus."""
     rng, n = np.random.default_rng(0), 8_000

@@ -99,6 +99,7 @@ def test_tastes_and_own_rankings_are_those_of_the_pages(alice, divided):  # noqa
     assert (few["reason"], few["fit"], few["results"]) == ("few", None, [])
 
 
+@pytest.mark.slow
 def test_cohorts_are_asked_for_and_read_as_on_the_page(alice, divided):  # noqa: F811
     api, client = Api(alice, divided), signed_in(alice)
     asking = {"by": "source", "first": "platform", "second": "link"}

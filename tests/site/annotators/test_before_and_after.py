@@ -59,6 +59,7 @@ def test_a_fit_under_way_meanwhile_is_neither(project, careless, alice):
     assert (found.before.number, found.after) == (under_way.number - 1, None)
 
 
+@pytest.mark.slow
 def test_the_pages_lead_there_and_tell(project, careless, alice):
     alice.is_expert = True  # who sees utilities with their ±
     alice.save()

@@ -34,7 +34,7 @@ def otter(project) -> Annotator:
 
 
 @pytest.fixture
-def mapped(divided) -> Project:  # noqa: F811
+def mapped(divided, quick_draws) -> Project:  # noqa: F811
     """Eight people of two opposed tastes, with a taste map."""
     replay("mapped", lambda: draw_taste_map(divided))
     Project.objects.update(show_result="after", show_result_after=10, show_groups=True)
@@ -114,7 +114,6 @@ def test_who_may_not_look(project, otter, alice):
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("quick_draws")
 def test_own_places_stand_beside_everybodys(mapped):
     """Half of the crowd ranks the items by their order, the other half the other way round."""
     first, *_, last = mapped.annotators.order_by("pk")

@@ -50,6 +50,7 @@ def test_the_reference_shows_every_operation(client, db):
     assert "<script>" not in html
 
 
+@pytest.mark.slow
 def test_what_the_document_says_of_input_holds(alice, project):
     """Texts in lists are texts, keys of requests are printable, and an address without a view answers no method."""
     api = Api(alice, project)

@@ -155,6 +155,7 @@ def engine(live_server):
     worker.join()
 
 
+@pytest.mark.slow
 def test_a_project_is_made_and_opened(run, tmp_path, capsys):
     here = run(
         "project", "create", "Essays", "Which is better?", "--set", "overlap=2", "--set", 'outcomes=["tie"]'

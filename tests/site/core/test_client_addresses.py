@@ -54,6 +54,7 @@ def test_one_who_guesses_does_not_keep_others_from_signing_in(client, db, settin
     assert sign_in(client, "203.0.113.6").status_code == 200
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("thirty_a_minute")
 def test_without_a_proxy_nobody_takes_a_new_address_for_each_guess(client, db, settings):
     settings.REST_FRAMEWORK = behind(0)

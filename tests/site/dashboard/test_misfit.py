@@ -156,12 +156,14 @@ def test_a_fit_without_misfit_lists_and_exports_nothing(project, alice):
     assert Api(alice, project)("get", "trust").json()["misfit"] is None
 
 
+@pytest.mark.slow
 def test_a_fit_that_is_not_published_any_more_drops_its_misfit(project):
     fit = fitted(project)
     fit.arrays = keep_utilities(bytes(fit.arrays))
     assert stored_misfit(fit, "items") == {}
 
 
+@pytest.mark.slow
 def test_many_larger_sets_are_not_simulated(project, monkeypatch):
     monkeypatch.setattr(misfit, "count_simulated_pairs", lambda data: misfit.MAX_SIMULATED_PAIRS + 1)
     fit = fitted(project, odd=False)

@@ -131,6 +131,7 @@ def test_the_page_and_the_api_set_them(project, alice):
     assert Project.objects.get(pk=project.pk).goal_reliability is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("goal", "said"),
     [

@@ -88,6 +88,7 @@ def test_once_it_works_all_is_as_if_it_never_failed(clarity_fails, monkeypatch):
     assert fit_at(LATER + timedelta(minutes=9)) is None
 
 
+@pytest.mark.slow
 @pytest.mark.embedded
 def test_another_estimator_is_tried_at_once(clarity_fails, monkeypatch):
     Project.objects.update(estimator="CrowdBT")

@@ -124,6 +124,7 @@ def test_estimates_are_the_engines_own_figures(project, crowd):
         assert row.divisiveness is None
 
 
+@pytest.mark.slow
 @pytest.mark.embedded
 def test_states_and_tiers_follow_their_definitions(project, crowd):
     """Separated: P(better) >= .95, tied: interval of the difference inside the margin; a tier parts all from all."""
@@ -506,6 +507,7 @@ def test_a_posterior_too_large_to_store_still_starts_the_next_fit(project, crowd
         assert second_rows[pk].sd == pytest.approx(row.sd, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_covariances_of_tastes_take_a_quarter_and_what_is_too_large_starts_cold(project, crowd, monkeypatch):
     make_labels(project, crowd, 60)
     data, _ = slow_comparisons(project)

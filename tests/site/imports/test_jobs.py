@@ -170,6 +170,7 @@ def test_an_engine_that_has_lost_its_claim_writes_nothing(project, alice):
     assert project.items.count() == 11
 
 
+@pytest.mark.slow
 def test_three_thousand_rows_take_few_statements(project, alice):
     job = begin(project, alice, table(3000))
     row = imports_job.QUEUE.claim_next(owner="one", now=timezone.now())

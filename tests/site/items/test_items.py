@@ -36,6 +36,7 @@ def test_items_are_listed_with_their_unvoided_labels(owner, project, url):
     assert {line.n_labels for line in lines} == {0, 1}
 
 
+@pytest.mark.slow
 def test_they_can_be_searched_and_filtered(owner, project, url):
     tag = Tag.objects.create(project=project, name="school")
     project.items.get(key="item-2").tags.add(tag)

@@ -30,6 +30,7 @@ def found(topic: str) -> list[tuple[str, str]]:
     return [(one.level, one.text) for one in examine(topic)]
 
 
+@pytest.mark.slow
 def test_a_site_that_is_well_has_no_problem(settings):
     engine_is_up(timezone.now())
     settings.REDIS_URL = ""

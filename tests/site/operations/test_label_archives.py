@@ -112,6 +112,7 @@ def test_every_relation_to_a_presentation_or_label_is_kept():
     assert set(relations) == set(KEPT_RELATIONS) | notices
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_pieces", [1, 2])
 def test_a_command_that_is_killed_goes_on_where_it_was(archived, n_pieces):
     before = everything()

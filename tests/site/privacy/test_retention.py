@@ -66,6 +66,7 @@ def test_names_are_forgotten_on_the_day_and_answers_stay(project, person, alice)
     assert Event.objects.get(verb="retention applied").details == {"annotators": 4}
 
 
+@pytest.mark.slow
 def test_labels_are_erased_where_that_was_promised(project, person, alice):
     keep_for(project, alice, drops="labels")
     close(project, alice)

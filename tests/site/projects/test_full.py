@@ -100,6 +100,7 @@ def test_one_press_lets_people_go_on_and_is_logged(full, alice):
     assert Project.objects.get().overlap == 3, "the same press, sent twice, raises once"
 
 
+@pytest.mark.slow
 def test_owners_and_webhooks_hear_once_that_it_is_full_and_again_when_it_was_raised(project, alice):
     member(project, "manager", Membership.Role.MANAGER)
     Webhook.objects.create(project=project, url="https://example.org/", events=["project.full"], created_at=NOW)

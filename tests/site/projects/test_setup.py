@@ -142,6 +142,7 @@ def test_a_best_worst_study_uses_the_words_of_its_field(alice):
     assert share_of_checks(start) == pytest.approx(1 / 20 + 0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.embedded
 def test_what_a_start_gives_follows_what_is_chosen_below(alice):
     client, start = signed_in(alice), PRESETS["best-worst"]

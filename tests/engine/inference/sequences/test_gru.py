@@ -67,6 +67,7 @@ def test_what_comes_next_agrees_with_what_came(variant):
         assert np.exp(found.log_next([0, 1], annotator)).sum() == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_what_repeats_is_learned_and_a_seed_repeats_the_fit():
     sequences = Sequences.from_lists([[0, 1, 2] * 12] * 6, 3)
     one, again = (RecurrentNetwork("pooled", width=6).fit(sequences, seed=4) for _ in range(2))
