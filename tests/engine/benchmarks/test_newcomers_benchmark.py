@@ -49,9 +49,10 @@ def test_pairs_are_different_and_in_the_order_of_the_ranking():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("quick_draws")
 def test_features_that_say_the_taste_predict_newcomers_and_others_do_not():
-    people = two_tastes(60, np.random.default_rng(0))
-    rows = {row.model: row for row in measure(people, 48, 3, list(newcomers.MODELS))}
+    people = two_tastes(45, np.random.default_rng(0))
+    rows = {row.model: row for row in measure(people, 30, 3, list(newcomers.MODELS))}
     assert rows["one ranking"].loss == pytest.approx(np.log(2), abs=0.1), "the two tastes cancel"
     for name in ("regression", "joint GP"):
         assert rows[name].difference < -5 * rows[name].error
