@@ -67,7 +67,8 @@ class CollaborativeGP:
 
     Above 300 items with covariance "auto", without item features and side biases, and above 5,000 always, tastes lie
     along at most 10 components, of which those that cannot be told from noise are dropped, and beside them vary by item
-    alone; no matrix over items is needed (see LargeFit).
+    alone; no matrix over items is needed (see LargeFit). Taste distances then have no sd, as it would be too
+    small.
 
     Otherwise tau, the size of tastes and the kernel are chosen by EP evidence, and the mixture of the learned Sigma
     with its prior by the evidence of annotators left out while it was learned. Of up to 60 people Sigma is learned with
