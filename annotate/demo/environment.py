@@ -28,6 +28,7 @@ def set_environment() -> None:
             "DATABASE_URL": f"sqlite:///{path / 'db.sqlite3'}",
             "REDIS_URL": "",
             "MEDIA_ROOT": str(path / "media"),
+            "STATIC_ROOT": str(path / "staticfiles"),
             "EMAIL_URL": "consolemail://",
             "ACCOUNT_EMAIL_VERIFICATION": "none",
             "SIGNUP_OPEN": "true",

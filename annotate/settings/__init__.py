@@ -197,7 +197,7 @@ TIME_ZONE = env.str("TIME_ZONE", default="UTC")
 
 # --- Files ------------------------------------------------------------------------------------------------------------
 STATIC_URL = "/static/"
-STATIC_ROOT = None if DEBUG or TESTING else BASE_DIR / "staticfiles"
+STATIC_ROOT = None if DEBUG or TESTING else env.str("STATIC_ROOT", default=str(BASE_DIR / "staticfiles"))
 STATICFILES_DIRS = [FILES / "static"]
 WHITENOISE_USE_FINDERS = DEBUG or TESTING
 WHITENOISE_AUTOREFRESH = False

@@ -28,6 +28,7 @@ def environment(url: str, folder: Path) -> dict[str, str]:
         "DEBUG": "true",
         "SECRET_KEY": "only-for-the-servers-that-tests-start",
         "MEDIA_ROOT": str(folder / "media"),
+        "STATIC_ROOT": str(folder / "staticfiles"),
         "RATE_LIMIT_JOIN": "100000/min",
         "RATE_LIMIT_ANSWER": "100000/min",
         "LOG_LEVEL": "WARNING",
@@ -37,7 +38,10 @@ def environment(url: str, folder: Path) -> dict[str, str]:
 
 
 def manage(env: dict[str, str], *arguments: str) -> None:
-    subprocess.run([sys.executable, "manage.py", *arguments], cwd=ROOT, env=env, check=True, capture_output=True)
+    command = [sys.executable, "manage.py", *arguments]
+    done = subprocess.run(command, cwd=ROOT, env=env, check=False, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"manage.py {' '.join(arguments)} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
 
 
 @contextmanager

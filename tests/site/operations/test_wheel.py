@@ -136,7 +136,7 @@ def test_the_demo_runs_from_the_installed_site(wheel, tmp_path):
         finally:
             for pid in with_environment(mark):
                 os.kill(pid, signal.SIGKILL)
-    assert {path.name for path in here.iterdir()} == {".demo", "demo.log", "staticfiles"}
+    assert {path.name for path in here.iterdir()} == {".demo", "demo.log"}
     assert {path for path in environment.rglob("*") if "__pycache__" not in path.parts} == installed
 
 
