@@ -17,6 +17,7 @@ from models_engine.estimators.bradley_terry import BradleyTerry
 from models_engine.estimators.choosing import choose_estimator
 from models_engine.estimators.collaborative.gp import CollaborativeGP
 from models_engine.estimators.crowd_bt import CrowdBT
+from models_engine.estimators.several import fit_each
 from models_engine.executor import ClusterLost, ClusterUnreachable, connect, use_executor
 from models_engine.inference.crowd_bt import wins
 from models_engine.inference.probit_ep import annotator_blocks, shards
@@ -159,6 +160,19 @@ def test_an_automatic_choice_is_the_same_there_with_why_a_candidate_could_not_be
     executor.close()
     assert [bool(one.failed) for one in here.trials] == [False, True, False]
     assert repr(there) == repr(here)  # to the last bit; nan is not equal to itself
+
+
+def test_fits_to_several_crowds_are_the_same_there(cluster):
+    executor, rng = connected(cluster, 1), np.random.default_rng(5)
+    crowds = [simulate_crowd(rng, 8, 6, utility_sd=1.0).pairs(150, rng) for _ in range(2)]
+    here = fit_each(CollaborativeGP(), crowds, seed=3)
+    with use_executor(executor):
+        there = fit_each(CollaborativeGP(), crowds, seed=3)
+    executor.close()
+    for one, other in zip(there, here, strict=True):
+        assert_array_equal(one.utilities(), other.utilities())
+        assert_array_equal(one.standard_deviations(), other.standard_deviations())
+    assert (here[0].utilities() != here[1].utilities()).any()
 
 
 def test_what_a_task_raises_is_raised_here(cluster):

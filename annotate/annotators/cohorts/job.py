@@ -12,15 +12,17 @@ from annotate.annotators.cohorts.queries import MIN_LABELS, MIN_MEMBERS
 from annotate.core.stored_messages import NotEnoughData, store_message
 from annotate.criteria import Criterion
 from annotate.fitting.arrays import to_bytes
+from annotate.fitting.cluster import fit_on_cluster
 from annotate.fitting.leaderboard.cohorts import Cohort, cohort_boards
 from annotate.fitting.published import published_fit
 from annotate.fitting.reading import Labels
-from annotate.fitting.stored_posterior import fit_posterior, require_labels
+from annotate.fitting.stored_posterior import require_labels
 from annotate.jobs.queues import Progress
 from annotate.jobs.requested import RequestedJobs
 from annotate.models import CohortComparison
 from models_engine.analysis.scores import compute_scores
 from models_engine.data import Comparisons
+from models_engine.estimators.several import fit_each
 from models_engine.estimators.table import ESTIMATORS
 from models_engine.models import Fit
 
@@ -124,8 +126,10 @@ def compare_cohorts(labels: Labels, rows: list[Ints], fit: Fit, progress: Progre
     if len(kept) < 2:
         raise NotComparable(APART, kept=len(kept), items=len(labels.item_ids))
     found: dict[str, NDArray] = {"items": labels.item_ids[kept]}
-    for name, data in zip(("first", "second"), halves, strict=True):
-        own = fit_posterior(ESTIMATORS[fit.estimator], data, fit.seed, progress).restrict(kept)
+    estimator = ESTIMATORS[fit.estimator].estimator()
+    posteriors, _where = fit_on_cluster(lambda: fit_each(estimator, halves, seed=fit.seed, progress=progress))
+    for name, posterior in zip(("first", "second"), posteriors, strict=True):
+        own = posterior.restrict(kept)
         scores = compute_scores(own)
         found |= {name: own.utilities(), f"{name}_sd": own.standard_deviations()}
         found[f"{name}_scores"] = np.stack([scores.score, scores.low, scores.high], axis=1)
