@@ -18,7 +18,7 @@ from tests.faults.scene import Scene
 from tests.faults.services import CannotHaveIt
 from tests.faults.shares import measure_shares
 from tests.faults.soak import soak
-from tests.load.database import ALIAS, environment, manage, own_database
+from tests.load.database import ALIAS, own_database
 
 BEFORE, AFTER = 4.0, 2.0
 
@@ -27,7 +27,6 @@ def run(options: argparse.Namespace, logs: Path, folder: Path, disk, postgres, r
     bad = False
     logs.mkdir(parents=True, exist_ok=True)
     with own_database(folder) as url:
-        manage({**environment(url, folder), "DEBUG": "false"}, "collectstatic", "--noinput", "--verbosity", "0")
         scene = Scene(url, folder, logs.resolve(), disk, postgres, redis)
         if options.what == "soak":
             soak(scene, options)

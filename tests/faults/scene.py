@@ -17,7 +17,7 @@ from annotate.models import Annotator, FitState, Item, Label, Membership, Presen
 from tests.faults.crowd import Crowd
 from tests.faults.proxy import RoundRobin
 from tests.faults.services import Disk, Postgres, Redis
-from tests.load.database import ALIAS, as_default, environment
+from tests.load.database import ALIAS, as_default, production_environment
 from tests.load.servers import Process, free_port, wait_until_it_answers, web
 
 PATIENCE = 180.0
@@ -44,7 +44,7 @@ class Scene:
         return connections[ALIAS].vendor
 
     def start(self, n_hosts: int = 1, **env: str) -> None:
-        self.env = {**environment(self.url, self.folder), "DEBUG": "false", "HTTPS": "false", **env}
+        self.env = production_environment(self.url, self.folder) | env
         self.env["ACCOUNT_EMAIL_VERIFICATION"] = "none"
         self.env["DJANGO_SETTINGS_MODULE"] = "annotate.settings"
         if isinstance(self.redis, Redis):

@@ -10,7 +10,7 @@ from django.utils import timezone
 from annotate.accounts.actions import create_token
 from annotate.models import ApiToken, FitState, Membership, Project, ResultsLink, Tag, User
 from tests.conftest import make_annotator, make_items
-from tests.load.database import as_default, environment, manage, own_database
+from tests.load.database import as_default, own_database, production_environment
 from tests.load.servers import free_port, wait_until_it_answers, web
 from tests.site.factories import make_labels, spread_fit
 
@@ -27,10 +27,9 @@ def served(folder: Path) -> Iterator[Site]:
     """Serves it with DEBUG off, so that an error is the page that strangers see; its log is printed where it failed."""
     with own_database(folder) as url:
         port = free_port()
-        env = {**environment(url, folder), "DEBUG": "false", "HTTPS": "false", "RATE_LIMIT_API": "1000000/min"}
+        env = production_environment(url, folder) | {"RATE_LIMIT_API": "1000000/min"}
         env |= {"RATE_LIMIT_EXPORT": "1000000/min", "RATE_LIMIT_IMPORT": "1000000/min", "LOG_LEVEL": "ERROR"}
         env |= {"ALLOWED_HOSTS": "127.0.0.1", "EMAIL_URL": "dummymail://"}  # what was answered is printed, no mails
-        manage(env, "collectstatic", "--noinput", "--verbosity", "0")
         with as_default():
             secret, project = filled()
         site = web(env, port, folder)

@@ -26,7 +26,7 @@ django.setup()
 from django.db import connection  # noqa: E402  (Django must be set up first)
 
 from tests.load.client import AnnotatorClient  # noqa: E402
-from tests.load.database import environment, manage, own_database  # noqa: E402
+from tests.load.database import own_database, production_environment  # noqa: E402
 from tests.load.seed import seed_project  # noqa: E402
 from tests.load.servers import Process, engine, free_port, wait_until_it_answers, web  # noqa: E402
 
@@ -84,8 +84,7 @@ def cpu_seconds(process: Process) -> float:
 
 
 def run(options: argparse.Namespace, url: str, folder: Path) -> dict:
-    env, port = {**environment(url, folder), "DEBUG": "false", "HTTPS": "false"}, free_port()
-    manage(env, "collectstatic", "--noinput", "--verbosity", "0")
+    env, port = production_environment(url, folder), free_port()
     began = time.perf_counter()
     join_token = seed_project(options.items, options.labels)
     print(

@@ -1,8 +1,6 @@
 """A database of its own for servers started as real processes: a SQLite file, or one made on the PostgreSQL in use."""
 
 import os
-import subprocess
-import sys
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,8 +8,8 @@ from pathlib import Path
 
 from django.db import connections
 
+from tests.collected import collected_static_files
 from tests.migrated import copy_migrated, migrated_template
-from tests.paths import ROOT
 from tests.postgresql import address, command
 
 ALIAS = "fire"
@@ -28,7 +26,6 @@ def environment(url: str, folder: Path) -> dict[str, str]:
         "DEBUG": "true",
         "SECRET_KEY": "only-for-the-servers-that-tests-start",
         "MEDIA_ROOT": str(folder / "media"),
-        "STATIC_ROOT": str(folder / "staticfiles"),
         "RATE_LIMIT_JOIN": "100000/min",
         "RATE_LIMIT_ANSWER": "100000/min",
         "LOG_LEVEL": "WARNING",
@@ -37,11 +34,9 @@ def environment(url: str, folder: Path) -> dict[str, str]:
     }
 
 
-def manage(env: dict[str, str], *arguments: str) -> None:
-    command = [sys.executable, "manage.py", *arguments]
-    done = subprocess.run(command, cwd=ROOT, env=env, check=False, capture_output=True, text=True)
-    if done.returncode:
-        raise RuntimeError(f"manage.py {' '.join(arguments)} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+def production_environment(url: str, folder: Path) -> dict[str, str]:
+    """The same with DEBUG off, so that an error is the page that strangers see."""
+    return environment(url, folder) | {"DEBUG": "false", "HTTPS": "false", "STATIC_ROOT": str(collected_static_files())}
 
 
 @contextmanager

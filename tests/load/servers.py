@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.load.database import ROOT
+from tests.paths import ROOT
 
 
 def free_port() -> int:

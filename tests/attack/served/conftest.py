@@ -7,9 +7,8 @@ from django.test import Client
 from annotate.models import FitState, Item, Membership, Project, User
 from tests.attack.served.site import Served, picture
 from tests.conftest import make_items, make_token
-from tests.load.database import as_default, environment, manage, own_database
+from tests.load.database import as_default, own_database, production_environment
 from tests.load.servers import free_port, wait_until_it_answers, web
-from tests.migrated import one_process
 
 
 @pytest.fixture(scope="package")
@@ -17,11 +16,9 @@ def site(tmp_path_factory, django_db_blocker):
     folder = tmp_path_factory.mktemp("served")
     with django_db_blocker.unblock(), own_database(folder) as url:
         port = free_port()
-        env = {**environment(url, folder), "SECRET_KEY": settings.SECRET_KEY, "RATE_LIMIT_API": "100000/min"}
-        env |= {"RATE_LIMIT_IMPORT": "100000/min"}
-        env |= {"DEBUG": "false", "HTTPS": "false", "ALLOWED_HOSTS": "127.0.0.1", "LOG_LEVEL": "ERROR"}
-        with one_process():
-            manage(env, "collectstatic", "--noinput", "--verbosity", "0")
+        env = production_environment(url, folder) | {"SECRET_KEY": settings.SECRET_KEY}
+        env |= {"RATE_LIMIT_API": "100000/min", "RATE_LIMIT_IMPORT": "100000/min"}
+        env |= {"ALLOWED_HOSTS": "127.0.0.1", "LOG_LEVEL": "ERROR"}
         with as_default():
             project, session, secret = filled()
         items = folder / "media" / "items"

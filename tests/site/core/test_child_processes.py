@@ -9,9 +9,10 @@ import urllib.request
 
 import pytest
 
-from tests.load.database import ROOT, environment
+from tests.load.database import environment
 from tests.load.servers import free_port
 from tests.migrated import copy_migrated
+from tests.paths import ROOT
 from tests.site.processes import command_of, wait_for, with_environment
 
 pytestmark = [pytest.mark.process, pytest.mark.embedded]

@@ -15,9 +15,10 @@ from annotate.core import database_outages
 from annotate.core.database_outages import AWAY, BUSY, READ_ONLY, Breaker, DatabaseOutageMiddleware, outage_of
 from annotate.models import User
 from annotate.operations import health
-from tests.load.database import ROOT, environment, own_database
+from tests.load.database import environment, own_database
 from tests.load.servers import free_port, wait_until_it_answers, web
 from tests.pace import is_within
+from tests.paths import ROOT
 from tests.site.pages import signed_in
 from tests.site.processes import wait_for
 

@@ -17,7 +17,8 @@ from annotate.models import FitState, Label, PresentedItem, Project, User
 from models_engine.benchmarks.local_cluster import local_cluster
 from models_engine.models import Fit
 from tests.conftest import make_annotator
-from tests.load.database import ROOT, as_default, own_database
+from tests.load.database import as_default, own_database
+from tests.paths import ROOT
 from tests.site.factories import make_labels
 from tests.site.worker_site import Site, emptied
 

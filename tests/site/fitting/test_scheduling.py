@@ -19,7 +19,8 @@ from annotate.models import FitState, ImportJob, Project, WorkerProcess
 from annotate.models.leased_jobs import LeaseLost
 from models_engine.models import Fit
 from tests.conftest import NOW
-from tests.load.database import ALIAS, ROOT, environment, own_database
+from tests.load.database import ALIAS, environment, own_database
+from tests.paths import ROOT
 
 LEASE = timedelta(seconds=30)
 SECOND = timedelta(seconds=1)

@@ -11,8 +11,9 @@ from django.utils import timezone
 from annotate.core.stored_messages import render_message
 from annotate.models import Label, WorkerProcess
 from models_engine.models import Estimate, Fit
-from tests.load.database import ALIAS, ROOT, own_database
+from tests.load.database import ALIAS, own_database
 from tests.load.servers import engine
+from tests.paths import ROOT
 from tests.site.processes import wait_for
 from tests.site.worker_site import Site, emptied
 

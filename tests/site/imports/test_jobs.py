@@ -29,7 +29,8 @@ from annotate.models.leased_jobs import LeaseLost
 from annotate.projects.actions import delete_project
 from annotate.projects.copies.archiving import archive_project, unarchive_project
 from tests.conftest import NOW, answer_one, make_annotator
-from tests.load.database import ALIAS, ROOT, environment, own_database
+from tests.load.database import ALIAS, environment, own_database
+from tests.paths import ROOT
 from tests.site.pages import HTMX, signed_in
 from tests.site.processes import wait_for
 

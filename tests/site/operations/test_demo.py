@@ -12,9 +12,9 @@ from contextlib import closing
 
 import pytest
 
-from tests.load.database import ROOT
 from tests.load.servers import free_port
 from tests.migrated import copy_migrated
+from tests.paths import ROOT
 from tests.site.processes import command_of, wait_for, with_environment
 
 pytestmark = [pytest.mark.process, pytest.mark.embedded]
