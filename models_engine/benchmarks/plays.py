@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from models_engine.benchmarks.count_losses import negative_binomial_loss
 from models_engine.benchmarks.machine import describe_machine
+from models_engine.benchmarks.plays_thesis import PARTS as THESIS_PARTS
 from models_engine.benchmarks.plays_thesis import print_thesis
 from models_engine.errors import InvalidSetting, NotConverged
 from models_engine.estimators.count_factorization import CountFactorization
@@ -203,13 +204,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m models_engine.benchmarks plays", description=__doc__)
     parser.add_argument("--data", type=Path, help="folder with lastfm_plays.csv.gz (user, artist, plays)")
     parser.add_argument("--seeds", type=int, default=20, help="crowds of each world")
-    parser.add_argument("--thesis", type=int, metavar="SPLITS", help="only Table 3.3 of Ko's thesis, so many splits")
+    parser.add_argument("--thesis", type=int, metavar="SPLITS", help="only Ko's thesis, so many splits")
+    parser.add_argument("--parts", help=f"of --thesis, separated by commas: {', '.join(THESIS_PARTS)}; default: table")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(arguments)
     if options.thesis:
         if options.data is None:
             raise InvalidSetting("--thesis needs the plays; give --data the folder of lastfm_plays.csv.gz.")
         return print_thesis(read_plays(options.data / "lastfm_plays.csv.gz", 1), options)
+    if options.parts:
+        raise InvalidSetting("--parts are of Ko's thesis; give --thesis the number of splits too.")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConverged)
         worlds = []
