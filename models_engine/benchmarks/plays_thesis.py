@@ -35,7 +35,7 @@ PARTS = {
     "variances": "Figure 3.1: nats a held-out count by the prior variance of the items' side",
     "time": "Figure 3.2: nats a held-out count by CPU seconds, after so many evaluations of the bound",
 }
-VARIANCES = (1e-4, 1e-2, 0.1, 1.0, 100.0)
+VARIANCES = (1e-4, 1e-2, 0.1, 1.0, 10.0)
 EVALUATIONS = (25, 50, 100, 200, 400, 800)
 VARIANCE = 0.1  # in the figure by time
 N_FACTORS = 10
