@@ -1,4 +1,4 @@
-"""Counts at the mode of effects and factors, or with the variances of one side: MAP and EM of Ko's thesis, 3.1."""
+"""Counts under given prior variances, at the mode of both sides, one or none: MAP, EM and MF of Ko's thesis, 3.1."""
 
 import time
 from dataclasses import dataclass
@@ -16,17 +16,18 @@ from models_engine.summaries import Diagnostics
 __all__ = ["CountModes", "Way"]
 
 Floats = NDArray[np.float64]
-Way = Literal["MAP", "EM"]
-NO_LOG_VARIANCE, MAX_LOG_VARIANCE = -25.0, 12.0  # of what is at its mode; of an effect
+Way = Literal["MAP", "EM", "MF"]
+NO_LOG_VARIANCE, MAX_LOG_VARIANCE = -25.0, 12.0  # of what is at its mode; of an effect, in EM of factors too
 START_VARIANCE = 0.01
 
 
 @dataclass(frozen=True)
 class CountModes:
-    """CountModel's Poisson counts, with items or annotators, or both, at their mode.
+    """CountModel's Poisson counts under prior variances that stay as they are.
 
     way: "MAP" is the mode of both sides; "EM" independent normals for the larger side, by the bound, and the mode of
-    the smaller.   scales: the prior variances, which modes cannot learn: they would end at 0.
+    the smaller; "MF" independent normals for both.   scales: the prior variances, which modes cannot learn: they would
+    end at 0.   max_evaluations: of the bound, after which the fit ends wherever it is.
     """
 
     way: Way
@@ -51,14 +52,14 @@ class CountModes:
     def start(self, cells: CountCells) -> Effects:
         """Return effects of 0 and small random factors, with a variance where the side has one."""
         rng, n_factors = np.random.default_rng(self.seed), len(self.scales.factors)
-        items_vary = self.way == "EM" and cells.n_items > cells.n_annotators
+        items_vary = self.way == "MF" or (self.way == "EM" and cells.n_items > cells.n_annotators)
+        annotators_vary = self.way == "MF" or (self.way == "EM" and not items_vary)
 
         def side(n: int, *, varies: bool) -> tuple[Floats, Floats]:
             mean = np.column_stack([np.zeros(n), rng.normal(0, 0.3, (n, n_factors))])
             return mean, np.full(mean.shape, START_VARIANCE if varies else np.exp(NO_LOG_VARIANCE))
 
-        items = side(cells.n_items, varies=items_vary)
-        annotators = side(cells.n_annotators, varies=self.way == "EM" and not items_vary)
+        items, annotators = side(cells.n_items, varies=items_vary), side(cells.n_annotators, varies=annotators_vary)
         return Effects(start_constant(cells), *items, *annotators)
 
     def limits(self, start: Effects) -> list[tuple[float | None, float | None]]:
@@ -66,8 +67,9 @@ class CountModes:
         found: list[tuple[float | None, float | None]] = []
         for variance in (start.item_variance, start.annotator_variance):
             found += [(None, None)] * variance.size
-            highest = np.full(variance.shape, np.log(MAX_VARIANCE))
-            highest[:, 0] = MAX_LOG_VARIANCE
+            highest = np.full(variance.shape, MAX_LOG_VARIANCE)
+            if self.way == "MF":
+                highest[:, 1:] = np.log(MAX_VARIANCE)
             highest[variance < START_VARIANCE] = NO_LOG_VARIANCE
             found += [(NO_LOG_VARIANCE, one) for one in highest.ravel().tolist()]
         return [*found, (None, None)]

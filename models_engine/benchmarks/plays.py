@@ -13,24 +13,22 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
-from scipy.stats import nbinom
 
-from models_engine.benchmarks.count_modes import CountModes
+from models_engine.benchmarks.count_losses import negative_binomial_loss
 from models_engine.benchmarks.machine import describe_machine
+from models_engine.benchmarks.plays_thesis import PARTS as THESIS_PARTS
+from models_engine.benchmarks.plays_thesis import print_thesis
 from models_engine.errors import InvalidSetting, NotConverged
 from models_engine.estimators.count_factorization import CountFactorization
 from models_engine.inference.counts.cells import CountCells
-from models_engine.inference.counts.factorization import CountModel, FittedCounts
+from models_engine.inference.counts.factorization import CountModel
 from models_engine.linalg import sum_by_group
 
 __all__ = [
     "WORLDS",
     "NatsRow",
     "PlaysRow",
-    "ThesisRow",
     "World",
-    "as_thesis",
     "held_out",
     "main",
     "measure_world",
@@ -201,78 +199,21 @@ def predicted(cells: CountCells, seed: int = 0) -> list[NatsRow]:
     return rows
 
 
-@dataclass(frozen=True)
-class ThesisRow:
-    """Mean minus log probability of a held-out root of a count, nats, over splits; error: standard deviation of the
-    splits, as the thesis prints it."""
-
-    rule: str
-    nats: float
-    error: float
-
-
-def as_thesis(cells: CountCells, repeats: int) -> list[ThesisRow]:
-    """Ko's thesis 3.1.4, Table 3.3: 8,000 random counts, each the rounded root of the plays, a quarter held out.
-
-    Factors stand beside effects of both, which the thesis does not have: by independent normals (its MF), with items or
-    annotators at their mode (its EM) and all of them (MAP), under the prior variances that the first has learned.
-    """
-    rooted = CountCells.from_rows(
-        cells.items,
-        cells.annotators,
-        np.floor(np.sqrt(cells.counts) + 0.5),
-        n_items=cells.n_items,
-        n_annotators=cells.n_annotators,
-    )
-    found: dict[str, list[float]] = {}
-    for repeat in range(repeats):
-        rng = np.random.default_rng(repeat)
-        drawn = rooted.subset(rng.permutation(rooted.n_cells) < 8_000)
-        out = rng.permutation(drawn.n_cells) < drawn.n_cells // 4
-        train, test = drawn.subset(~out), drawn.subset(out)
-        overall = np.full(cells.n_items, train.counts.mean())
-        losses = {"one mean, negative binomial": float(negative_binomial_loss(train, test, overall).mean())}
-        for name, model in (
-            ("effects, Poisson", CountModel(0, "poisson")),
-            ("effects and 3 factors, Poisson", CountModel(3, "poisson")),
-            ("effects, negative binomial", CountModel(0, "negative binomial", n_prior=2.0)),
-        ):
-            fitted = model.fit(train)
-            losses[name] = mean_loss(fitted, test)
-            if model.n_factors:
-                losses["the same, EM"] = mean_loss(CountModes("EM", fitted.scales).fit(train), test)
-                losses["the same, MAP"] = mean_loss(CountModes("MAP", fitted.scales).fit(train), test)
-        for name, loss in losses.items():
-            found.setdefault(name, []).append(loss)
-    return [ThesisRow(name, float(np.mean(one)), float(np.std(one, ddof=1))) for name, one in found.items()]
-
-
-def mean_loss(fitted: FittedCounts, test: CountCells) -> float:
-    """Return minus the mean log probability of the test counts, nats."""
-    return -float(fitted.log_predictive(test.items, test.annotators, test.counts, test.exposures).mean())
-
-
-def negative_binomial_loss(train: CountCells, test: CountCells, rates: Floats) -> Floats:
-    """Return minus log probabilities of the test counts by these rates, the dispersion by maximum likelihood."""
-
-    def loss(log_rho: float, cells: CountCells) -> Floats:
-        mean, rho = rates[cells.items] * cells.exposures, np.exp(log_rho)
-        return -np.asarray(nbinom.logpmf(cells.counts, rho, rho / (rho + mean)))
-
-    best = minimize_scalar(lambda one: loss(one, train).sum(), bounds=(-8.0, 12.0), method="bounded").x
-    return loss(float(best), test)
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print both tables."""
     parser = argparse.ArgumentParser(prog="python -m models_engine.benchmarks plays", description=__doc__)
     parser.add_argument("--data", type=Path, help="folder with lastfm_plays.csv.gz (user, artist, plays)")
     parser.add_argument("--seeds", type=int, default=20, help="crowds of each world")
-    parser.add_argument("--thesis", type=int, metavar="SPLITS", help="only Table 3.3 of Ko's thesis, so many splits")
+    parser.add_argument("--thesis", type=int, metavar="SPLITS", help="only Ko's thesis, so many splits")
+    parser.add_argument("--parts", help=f"of --thesis, separated by commas: {', '.join(THESIS_PARTS)}; default: table")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(arguments)
     if options.thesis:
-        return _print_thesis(options)
+        if options.data is None:
+            raise InvalidSetting("--thesis needs the plays; give --data the folder of lastfm_plays.csv.gz.")
+        return print_thesis(read_plays(options.data / "lastfm_plays.csv.gz", 1), options)
+    if options.parts:
+        raise InvalidSetting("--parts are of Ko's thesis; give --thesis the number of splits too.")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConverged)
         worlds = []
@@ -294,21 +235,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{one.ranking:<20}{one.right:>8.4f}{one.behind:>9.4f} ± {one.sd:.4f}{one.cpu_s:>8.1f} s")
     for other in nats:
         print(f"{other.rule:<20}{other.nats:>8.3f}{other.behind:>9.3f} ± {other.sd:.3f} nats")
-    return 0
-
-
-def _print_thesis(options: argparse.Namespace) -> int:
-    """Print Table 3.3's row of plays."""
-    if options.data is None:
-        raise InvalidSetting("Table 3.3 needs the plays; give --data the folder of lastfm_plays.csv.gz.")
-    if options.thesis < 2:
-        raise InvalidSetting("a standard deviation takes two splits or more; give --thesis 2 or more.")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NotConverged)
-        rows = as_thesis(read_plays(options.data / "lastfm_plays.csv.gz", 1), options.thesis)
-    if options.json:
-        print(json.dumps({"machine": describe_machine(), "thesis": [asdict(row) for row in rows]}, indent=2))
-        return 0
-    for row in rows:
-        print(f"{row.rule:<32}{row.nats:>8.3f} ± {row.error:.3f} nats")
     return 0

@@ -34,9 +34,27 @@ def test_the_mode_is_that_of_the_log_joint_density():
 
 
 @pytest.mark.parametrize(("way", "sizes", "of_items", "of_annotators"), [
-    ("MAP", (8, 6), False, False), ("EM", (8, 6), True, False), ("EM", (6, 8), False, True),
+    ("MAP", (8, 6), False, False), ("EM", (8, 6), True, False), ("EM", (6, 8), False, True), ("MF", (8, 6), True, True),
 ])  # fmt: skip
 def test_each_way_leaves_open_what_it_says(way, sizes, of_items, of_annotators):
     found = CountModes(way, SCALES).fit(some_counts(*sizes)).effects
     for variance, is_open in ((found.item_variance, of_items), (found.annotator_variance, of_annotators)):
         assert (variance > 1e-3).all() if is_open else (variance < 1e-10).all()
+
+
+def test_the_bound_over_both_variances_is_above_that_over_one():
+    cells = some_counts()
+    bounds = [CountModes(way, SCALES).fit(cells).bound for way in ("MAP", "EM", "MF")]
+    assert bounds == sorted(bounds)
+    assert np.diff(bounds).min() > 10, "a side at its mode costs the entropy of its effects"
+
+
+@pytest.mark.parametrize("prior", [0.2, 0.7])
+def test_what_was_never_counted_keeps_the_prior_variances(prior):
+    cells = some_counts()
+    seen = (cells.items != 3) & (cells.annotators != 2)
+    scales = Scales(0.4, 0.3, np.array([prior]), 0.2)
+    found = CountModes("MF", scales).fit(cells.subset(seen)).effects
+    assert found.item_variance[3] == pytest.approx([0.4, prior], rel=1e-2)
+    assert found.annotator_variance[2] == pytest.approx([0.3, prior], rel=1e-2)
+    assert (found.item_variance[[0, 1, 2]] < [0.4, prior]).all()
