@@ -82,10 +82,10 @@ def draw_information(shard: FactorShard, solution: ShardSolution, tastes: TasteF
     noise = np.sqrt(np.maximum(total.precision, 0.0))[:, None] * rng.standard_normal((len(shard.sites), n))
     own, variances = rng.standard_normal((len(places.item), n)), tastes.own[places.item]
     for group in shard.groups:
-        if group.same is None:
-            own[group.nodes] *= np.sqrt(variances + places.noise)[group.nodes, None]
-            continue
         prior = group.prior(variances)
+        if prior.ndim == 2:
+            own[group.nodes] *= np.sqrt(prior).reshape(-1, 1)
+            continue
         np.einsum("pnn->pn", prior)[...] += 1e-12
         drawn = np.linalg.cholesky(prior) @ own[group.nodes].reshape(-1, group.n_nodes, n)
         own[group.nodes] = drawn.reshape(-1, n)

@@ -104,6 +104,11 @@ def _inverse(stack: Floats) -> tuple[Floats, Floats]:
     return found / determinant[:, None, None], np.log(determinant)
 
 
+def _times(prior: Floats, stack: Floats) -> Floats:
+    """Return prior times stack (P, n, m); prior (P, n) is diagonal."""
+    return np.asarray(prior[:, :, None] * stack if prior.ndim == 2 else prior @ stack, dtype=np.float64)
+
+
 def solve_shard(shard: FactorShard, sites: Sites, tastes: TasteFactors) -> ShardSolution:
     """Solve all annotators of a shard at these sites."""
     total, places, u, c = total_sites(shard.sites, sites), shard.places, shard.n_annotators, tastes.loadings.shape[1]
@@ -113,13 +118,13 @@ def solve_shard(shard: FactorShard, sites: Sites, tastes: TasteFactors) -> Shard
     own = np.empty((2, len(shard.sites)))
     for group in shard.groups:
         stack, prior = group.stack(weight), group.prior(variances)
-        inflated = stack @ prior
+        inflated = stack * prior[:, None, :] if prior.ndim == 2 else stack @ prior
         np.einsum("pnn->pn", inflated)[...] += 1.0
         retained, log_determinant = _inverse(inflated)
         logs += np.bincount(places.annotator[group.nodes][:: group.n_nodes], log_determinant, u)
         found = retained @ stack
         pulls = np.matmul(retained, shift[group.nodes].reshape(-1, group.n_nodes, 1))
-        own[:, group.site] = group.margins(places, (prior @ pulls)[:, :, 0], prior @ retained)
+        own[:, group.site] = group.margins(places, _times(prior, pulls), _times(prior, retained))
         if group.first is not None:
             to_first = group.first.transpose(0, 2, 1)
             retained, pulls, found = to_first @ retained, to_first @ pulls, to_first @ found @ group.first

@@ -45,17 +45,15 @@ class NodeGroup:
         return values[self.entries].reshape(-1, self.n_nodes, self.n_nodes)
 
     def prior(self, variances: Floats) -> Floats:
-        """Return the covariance (P, n, n) of nodes whose items have independent values of variances (n_nodes,), those
-        of the shard's nodes, and with the nodes' own noise."""
+        """Return the covariance of nodes whose items have independent values of variances (n_nodes,), those of the
+        shard's nodes, and with the nodes' own noise: (P, n, n), or (P, n) where it is diagonal as all items differ."""
         own, n = variances[self.nodes].reshape(-1, self.n_nodes), self.n_nodes
-        if self.same is not None:
-            found = self.same * own[:, :, None]
-        else:
-            found = np.zeros((*own.shape, n))
-            np.einsum("pnn->pn", found)[...] = own
+        if self.same is None:
+            return own if self.noise is None else own + self.noise
+        found = self.same * own[:, :, None]
         if self.noise is not None:
-            np.einsum("pnn->pn", found)[...] += self.noise
-        return found
+            found[:, np.arange(n), np.arange(n)] += self.noise
+        return np.asarray(found, dtype=np.float64)
 
     def margins(self, places: NodePlaces, mean: Floats, covariance: Floats) -> Floats:
         """Return mean and variance (2, S) of the sites' margins from those of the nodes, (P, n) and (P, n, n)."""
@@ -148,7 +146,7 @@ def _build_groups(sites: PairSites) -> tuple[list[NodeGroup], NodePlaces]:
     size = size[part][by_size]
     groups = _by_size(size, item, noise, low)
     repeated = [(group.nodes, group.first) for group in groups if group.first is not None]
-    return groups, NodePlaces.of(size, item, annotator, low, high, sites.n_items, noise, repeated)
+    return groups, NodePlaces.of(size, item, annotator, low, high, sites.n_items, repeated)
 
 
 def _by_size(size: Ints, item: Ints, noise: Floats, low: Ints) -> list[NodeGroup]:

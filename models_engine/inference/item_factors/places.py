@@ -31,8 +31,8 @@ def by_owner(values: Floats, owner: Ints, n_owners: int) -> scipy.sparse.csr_arr
 class NodePlaces:
     """Nodes (N,) of a shard, in the order of its groups. Their matrices have blocks, one for each part, row by row.
 
-    item, annotator (N,).   noise (N,): variance beyond the item's.   low, high (S,): nodes of the sites.   first (N,):
-    the first node of the same annotator and item.   bounds (N + 1,), columns (E,): of rows among the entries.
+    item, annotator (N,).   low, high (S,): nodes of the sites.   first (N,): the first node of the same annotator and
+    item.   bounds (N + 1,), columns (E,): of rows among the entries.
     start (N,): the first node of the part.   between (4, S): the entries of a site's nodes, low by low, high by high,
     low by high, high by low.   apart (S, N): 1 at low, -1 at high.   by_item (n_items, N): 1 at the nodes of an item.
     item_bounds, item_columns, item_entry (E,): the sum of the blocks over items, and which of its entries one adds to.
@@ -40,7 +40,6 @@ class NodePlaces:
 
     item: Ints
     annotator: Ints
-    noise: Floats
     low: Ints
     high: Ints
     first: Ints
@@ -63,7 +62,6 @@ class NodePlaces:
         low: Ints,
         high: Ints,
         n_items: int,
-        noise: Floats,
         repeated: Iterable[tuple[slice, NDArray]],
     ) -> Self:
         """size (N,): of each node's part.   repeated: nodes (P n) and where (P, n, n) the first one of the item is."""
@@ -89,7 +87,6 @@ class NodePlaces:
         return cls(
             item,
             annotator,
-            noise,
             low,
             high,
             first,
