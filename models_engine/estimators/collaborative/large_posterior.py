@@ -98,12 +98,9 @@ class LargeTastes:
             return mean, OwnCovariance(*shared, np.eye(q), empty, np.zeros((0, 0)), everything), np.zeros(q)
         shard = build_factor_shards(self.pair_sites.select(rows))[0]
         solved = solve_shard(shard, Sites(self.precision[rows], self.shift[rows]), self.factors)
-        judged = np.unique(np.concatenate([group.items.ravel() for group in shard.groups]))
-        information, pull = np.zeros((len(judged), len(judged))), np.zeros(len(judged))
-        for group, one in zip(shard.groups, solved.groups, strict=True):
-            at = np.searchsorted(judged, group.items)
-            np.add.at(information, (at[:, :, None], at[:, None, :]), one.information)
-            np.add.at(pull, at, one.pull)
+        judged = np.unique(shard.places.item)
+        information = shard.places.item_matrix(solved.information)[judged][:, judged].toarray()
+        pull = np.bincount(shard.places.item, solved.pull, len(mean))[judged]
         across = self.taste_loadings[judged].T
         scores = solved.scores[0] @ (across @ (pull - information @ mean[judged]))
         found = mean + self.taste_loadings @ scores

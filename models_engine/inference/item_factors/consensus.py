@@ -15,8 +15,6 @@ from models_engine.inference.item_factors.local import (
     Information,
     ShardSolution,
     TasteFactors,
-    gather_rows,
-    sum_rows,
 )
 from models_engine.inference.item_factors.nodes import FactorShard
 from models_engine.inference.probit_ep.site_updates import total_sites
@@ -79,35 +77,24 @@ class ItemCovariance:
 def draw_information(shard: FactorShard, solution: ShardSolution, tastes: TasteFactors, seed: int, n: int) -> Floats:
     """Draw from N(0, information of the shard), (n_items, n): what simulated answers at the sites' precisions say."""
     rng = np.random.default_rng([seed, int(shard.annotators[0])])
-    total, u, c = total_sites(shard.sites, solution.sites), shard.n_annotators, tastes.loadings.shape[1]
-    scores = rng.standard_normal((u, c, n))
+    total, places, (u, c) = total_sites(shard.sites, solution.sites), shard.places, solution.pulled.shape
+    scores = rng.standard_normal((u, c, n)).reshape(u * c, n)
     noise = np.sqrt(np.maximum(total.precision, 0.0))[:, None] * rng.standard_normal((len(shard.sites), n))
-    pulls, pulled = [], np.zeros((u, c, n))
-    for group, one in zip(shard.groups, solution.groups, strict=True):
-        loadings, shape = tastes.loadings[group.items], (*group.items.shape, n)
-        own = rng.standard_normal(shape)
-        if group.same is None and group.noise is None:
-            own *= np.sqrt(tastes.own)[group.items][:, :, None]
-        else:
-            prior = group.prior(tastes.own)
-            np.einsum("pnn->pn", prior)[...] += 1e-12
-            own = np.linalg.cholesky(prior) @ own
-        seen = group.precision(total.precision) @ (loadings @ gather_rows(group, scores) + own)
-        at = group.part * group.n_nodes
-        size = group.n_parts * group.n_nodes
-        pushed = sum_rows(
-            np.concatenate([at + group.low, at + group.high]),
-            np.concatenate([noise[group.site], -noise[group.site]]),
-            size,
-        )
-        pulls.append(one.retained @ (seen + pushed.reshape(shape)))
-        pulled += sum_rows(group.annotators, loadings.transpose(0, 2, 1) @ pulls[-1], u)
-    found = np.zeros((len(tastes.own), n))
-    explained = solution.scores @ pulled
-    for group, one, pull in zip(shard.groups, solution.groups, pulls, strict=True):
-        kept = pull - one.information @ (tastes.loadings[group.items] @ gather_rows(group, explained))
-        found += sum_rows(group.items.ravel(), kept.reshape(group.items.size, n), len(found))
-    return found
+    own, variances = rng.standard_normal((len(places.item), n)), tastes.own[places.item]
+    for group in shard.groups:
+        prior = group.prior(variances)
+        if prior.ndim == 2:
+            own[group.nodes] *= np.sqrt(prior).reshape(-1, 1)
+            continue
+        np.einsum("pnn->pn", prior)[...] += 1e-12
+        drawn = np.linalg.cholesky(prior) @ own[group.nodes].reshape(-1, group.n_nodes, n)
+        own[group.nodes] = drawn.reshape(-1, n)
+    along = places.by_annotator(tastes.loadings[places.item], u)
+    seen = total.precision[:, None] * (places.apart @ (along @ scores + own)) + noise
+    pulls = places.matrix(solution.kept).T @ (places.apart.T @ seen)
+    explained = solution.scores @ np.asarray(along.T @ pulls).reshape(u, c, n)
+    kept = pulls - places.matrix(solution.information) @ (along @ explained.reshape(u * c, n))
+    return np.asarray(places.by_item @ kept)
 
 
 @dataclass(frozen=True, eq=False)

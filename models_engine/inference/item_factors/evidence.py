@@ -7,9 +7,7 @@ from models_engine.inference.item_factors.local import (
     ConsensusMoments,
     ShardSolution,
     TasteFactors,
-    node_moments,
     refresh_shard,
-    score_moments,
     solve_shard,
 )
 from models_engine.inference.item_factors.nodes import FactorShard
@@ -23,27 +21,19 @@ TOLERANCE = 1e-2  # of a site's precision or shift: evidence is stationary in th
 MAX_ITERATIONS = 15
 
 
-def annotator_evidence(
-    shard: FactorShard, solution: ShardSolution, tastes: TasteFactors, consensus: ConsensusMoments
-) -> Floats:
+def annotator_evidence(shard: FactorShard, solution: ShardSolution, consensus: ConsensusMoments) -> Floats:
     """Return EP's log evidence of each annotator, (U,), at refreshed sites; the consensus is known: factor and rest 0.
 
     The integral of prior times sites is as in `solve_block`, of the nodes.
     """
-    if solution.corrections is None:
+    if solution.corrections is None or solution.margins is None:
         raise ValueError("the sites were not refreshed; call refresh_shard first.")
-    u = shard.n_annotators
-    found = sum_by_group(shard.sites.annotator, shard.sites.copies * solution.corrections, u)
-    found = found + solution.log_determinants / 2
-    scores, total = score_moments(shard, solution, tastes, consensus), total_sites(shard.sites, solution.sites)
-    for group, one in zip(shard.groups, solution.groups, strict=True):
-        at, _ = node_moments(group, one, solution, scores, tastes, consensus)
-        shift = group.shift(total.shift)
-        weighted = np.matmul(group.precision(total.precision), at[:, :, None])[:, :, 0]
-        move = at - consensus.mean[group.items]
-        value = shift * at - at * weighted / 2 - (shift - weighted) * move / 2
-        found += np.bincount(group.annotators, value.sum(axis=1), u)
-    return found
+    u, places, total = shard.n_annotators, shard.places, total_sites(shard.sites, solution.sites)
+    at, start = solution.margins[0], consensus.mean[places.item]
+    residual = total.shift - total.precision * at
+    value = (total.shift + residual) * at - residual * (at - start[places.low] + start[places.high])
+    found = sum_by_group(shard.sites.annotator, shard.sites.copies * solution.corrections + value / 2, u)
+    return found + solution.log_determinants / 2
 
 
 def shard_evidence(
@@ -62,4 +52,4 @@ def shard_evidence(
         if change < TOLERANCE or iteration == MAX_ITERATIONS - 1:
             break
         sites = solution.moved(0.5 if iteration > 5 and change > 0.9 * last else 1.0)
-    return annotator_evidence(shard, solution, tastes, known), solution.moved(1.0)
+    return annotator_evidence(shard, solution, known), solution.moved(1.0)

@@ -69,8 +69,8 @@ def first_components(ep: FactorEP, count: int, variance: float) -> Components:
     if ep.system is None:
         raise ValueError("there was no sweep yet.")
     do = ep.executor
-    shared = [do.share(ep.tastes), do.share(ep.moments)]
-    residuals = scipy.sparse.vstack(do.gather(do.map(node_residuals, ep.kept, ep.solved, shared=shared))).tocsr()
+    parts = do.gather(do.map(node_residuals, ep.kept, ep.solved, shared=[len(ep.moments.mean)]))
+    residuals = scipy.sparse.vstack(parts).tocsr()
     count = min(count, min(residuals.shape) - 1)
     n = residuals.shape[1]
     if count < 1:

@@ -6,28 +6,25 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from models_engine.inference.item_factors.nodes import FactorShard, NodeGroup
+from models_engine.inference.item_factors.nodes import FactorShard
+from models_engine.inference.item_factors.places import by_owner
 from models_engine.inference.probit_ep.site_updates import Answering, Sites, largest_change, site_updates, total_sites
 
 __all__ = [
     "ConsensusMoments",
-    "GroupSolution",
     "Information",
     "ScoreMoments",
     "ShardSolution",
     "TasteFactors",
     "add_information",
-    "gather_rows",
     "information_of",
-    "node_moments",
     "refresh_shard",
     "score_moments",
+    "site_margins",
     "solve_shard",
-    "sum_rows",
 ]
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,30 +54,28 @@ class ConsensusMoments:
 
 
 @dataclass(frozen=True, eq=False)
-class GroupSolution:
-    """Of the parts of a group: retained H = (I + W D)^-1 (P, n, n), information J = H W, pull h = H b (P, n).
+class ShardSolution:
+    """A shard at given sites; the entries of matrices over nodes as in NodePlaces.
 
-    W, b: precision and shift of the sites over nodes, D the prior covariance of nodes given the scores.
+    W, b: precision and shift of the sites over nodes, D the prior covariance of nodes given the scores, H = (I + W
+    D)^-1. Nodes of the same annotator and item are summed at the first of them.
+    information: of J = H W; kept: of H' (its columns summed), (E,) each.   pull h = H b (N,).   reach J V (N, c).
+    scores: the covariance (U, c, c) of the scores given the consensus, (I + sum V'J V)^-1.   pulled: the sum of V'h
+    (U, c).   own (2, S): mean and variance of the margins, but for what the consensus and the scores add.
     """
 
-    retained: Floats
-    information: Floats
-    pull: Floats
-
-
-@dataclass(frozen=True, eq=False)
-class ShardSolution:
-    """A shard at given sites: the groups, and the covariance (U, c, c) of the scores given the consensus, (I + sum V'J
-    V)^-1, and the sum of V'h (U, c)."""
-
     sites: Sites
-    groups: list[GroupSolution]
+    information: Floats
+    kept: Floats
+    pull: Floats
+    reach: Floats
     scores: Floats
     pulled: Floats
+    own: Floats
     log_determinants: Floats  # (U,): of all H, and of the scores' covariance
     update: Sites | None = None
     corrections: Floats | None = None
-    margins: tuple[Floats, Floats] | None = None  # mean and variance (n_sites,), where grades count
+    margins: tuple[Floats, Floats] | None = None  # mean and variance (n_sites,), once the sites were refreshed
 
     @property
     def change(self) -> float:
@@ -98,19 +93,6 @@ def _pair(sites: Sites) -> tuple[Floats, Floats]:
     return sites.precision, sites.shift
 
 
-def sum_rows(owner: Ints, values: Floats, n: int) -> Floats:
-    """Sum values (P, ...) by owner (P,), (n, ...)."""
-    shape = (n, len(owner))
-    adding = scipy.sparse.csr_array((np.ones(len(owner)), (owner, np.arange(len(owner)))), shape=shape)
-    width = int(np.prod(values.shape[1:]))
-    return np.asarray(adding @ values.reshape(len(owner), width)).reshape(n, *values.shape[1:])
-
-
-def gather_rows(group: NodeGroup, stack: Floats) -> Floats:
-    """Return what belongs to the annotator of each part."""
-    return stack[group.annotators]
-
-
 def _inverse(stack: Floats) -> tuple[Floats, Floats]:
     """Return inverses and log determinants of matrices of positive determinant, (P, n, n) and (P,)."""
     if stack.shape[1] != 2:
@@ -122,27 +104,40 @@ def _inverse(stack: Floats) -> tuple[Floats, Floats]:
     return found / determinant[:, None, None], np.log(determinant)
 
 
+def _times(prior: Floats, stack: Floats) -> Floats:
+    """Return prior times stack (P, n, m); prior (P, n) is diagonal."""
+    return np.asarray(prior[:, :, None] * stack if prior.ndim == 2 else prior @ stack, dtype=np.float64)
+
+
 def solve_shard(shard: FactorShard, sites: Sites, tastes: TasteFactors) -> ShardSolution:
     """Solve all annotators of a shard at these sites."""
-    total, n, c = total_sites(shard.sites, sites), shard.n_annotators, tastes.loadings.shape[1]
-    groups, precision, pulled, logs = [], np.tile(np.eye(c), (n, 1, 1)), np.zeros((n, c)), np.zeros(n)
+    total, places, u, c = total_sites(shard.sites, sites), shard.places, shard.n_annotators, tastes.loadings.shape[1]
+    weight, shift = places.precision(total.precision), places.shift(total.shift)
+    variances, loadings = tastes.own[places.item], tastes.loadings[places.item]
+    kept, pull, logs = np.empty_like(weight), np.empty_like(shift), np.zeros(u)
+    own = np.empty((2, len(shard.sites)))
     for group in shard.groups:
-        weight, shift = group.precision(total.precision), group.shift(total.shift)
-        inflated = weight @ group.prior(tastes.own)
+        stack, prior = group.stack(weight), group.prior(variances)
+        inflated = stack * prior[:, None, :] if prior.ndim == 2 else stack @ prior
         np.einsum("pnn->pn", inflated)[...] += 1.0
         retained, log_determinant = _inverse(inflated)
-        information = retained @ weight
-        information = (information + information.transpose(0, 2, 1)) / 2
-        pull = np.matmul(retained, shift[:, :, None])[:, :, 0]
-        loadings = tastes.loadings[group.items]
-        across = loadings.transpose(0, 2, 1)
-        precision += sum_rows(group.annotators, across @ (information @ loadings), n)
-        pulled += sum_rows(group.annotators, np.matmul(across, pull[:, :, None])[:, :, 0], n)
-        logs += np.bincount(group.annotators, log_determinant, n)
-        groups.append(GroupSolution(retained, information, pull))
+        logs += np.bincount(places.annotator[group.nodes][:: group.n_nodes], log_determinant, u)
+        found = retained @ stack
+        pulls = np.matmul(retained, shift[group.nodes].reshape(-1, group.n_nodes, 1))
+        own[:, group.site] = group.margins(places, _times(prior, pulls), _times(prior, retained))
+        if group.first is not None:
+            to_first = group.first.transpose(0, 2, 1)
+            retained, pulls, found = to_first @ retained, to_first @ pulls, to_first @ found @ group.first
+        stack[...] = (found + found.transpose(0, 2, 1)) / 2
+        group.stack(kept)[...] = retained.transpose(0, 2, 1)
+        pull[group.nodes] = pulls.ravel()
+    reach = np.asarray(places.matrix(weight) @ loadings)
+    across = places.by_annotator(loadings, u).T
+    precision = np.eye(c) + np.asarray(across @ reach).reshape(u, c, c)
     covariance, log_determinant = np.linalg.inv(precision), np.linalg.slogdet(precision)[1]
     covariance = (covariance + covariance.transpose(0, 2, 1)) / 2
-    return ShardSolution(sites, groups, covariance, pulled, -(logs + log_determinant))
+    pulled = np.asarray(across @ pull).reshape(u, c)
+    return ShardSolution(sites, weight, kept, pull, reach, covariance, pulled, own, -(logs + log_determinant))
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,34 +163,17 @@ def information_of(
 
     Integrating the scores out leaves J - J V A V'J; Z = A^1/2 V'J.
     """
-    n_items, c, u = len(tastes.own), tastes.loadings.shape[1], shard.n_annotators
-    root = np.asarray(np.linalg.cholesky(solution.scores), dtype=np.float64).transpose(0, 2, 1)
-    half = np.matmul(root, solution.pulled[:, :, None])[:, :, 0]
-    gradient = np.zeros(n_items)
-    rows, columns, values, z_rows, z_columns, z_values = [], [], [], [], [], []
-    for group, one in zip(shard.groups, solution.groups, strict=True):
-        n = group.n_nodes
-        rows.append(np.repeat(group.items, n, axis=1).ravel())
-        columns.append(np.tile(group.items, (1, n)).ravel())
-        values.append(one.information.ravel())
-        gradient += np.bincount(group.items.ravel(), one.pull.ravel(), n_items)
-        along = gather_rows(group, root) @ (tastes.loadings[group.items].transpose(0, 2, 1) @ one.information)
-        z_rows.append((group.annotators[:, None, None] * c + np.arange(c)[:, None] + np.zeros(n, np.int64)).ravel())
-        z_columns.append(np.broadcast_to(group.items[:, None, :], along.shape).ravel())
-        z_values.append(along.ravel())
-    direct = _sparse(rows, columns, values, (n_items, n_items))
-    z = _sparse(z_rows, z_columns, z_values, (u * c, n_items))
-    gradient -= z.T @ half.ravel()
-    return Information(direct, gradient, np.asarray(z.multiply(z).sum(axis=0)).ravel()), z
-
-
-def _sparse(
-    rows: list[Ints], columns: list[Ints], values: list[Floats], shape: tuple[int, int]
-) -> scipy.sparse.csr_array:
-    if not rows:
-        return scipy.sparse.csr_array(shape)
-    at = (np.concatenate(rows).astype(np.int32), np.concatenate(columns).astype(np.int32))
-    return scipy.sparse.coo_array((np.concatenate(values), at), shape=shape).tocsr()
+    places, n, (u, c) = shard.places, len(tastes.own), solution.pulled.shape
+    half = np.linalg.cholesky(solution.scores)
+    pulled = np.matmul(half.transpose(0, 2, 1), solution.pulled[:, :, None])
+    along = np.asarray(places.by_annotator(solution.reach, u) @ half.reshape(u * c, c))
+    by_score = places.by_annotator(along, u).T.tocsr()
+    at = (by_score.data, places.item[by_score.indices].astype(np.int32), by_score.indptr)
+    z = scipy.sparse.csr_array(at, shape=(u * c, n))
+    gradient = np.bincount(places.item, solution.pull, n) - z.T @ pulled.ravel()
+    # what an annotator says of an item is at one node alone, so that squares of Z are those at the nodes
+    lost = np.asarray(np.bincount(places.item, (along**2).sum(axis=1), n), dtype=np.float64)
+    return Information(places.item_matrix(solution.information), np.asarray(gradient, dtype=np.float64), lost), z
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,41 +192,39 @@ class ScoreMoments:
 def score_moments(
     shard: FactorShard, solution: ShardSolution, tastes: TasteFactors, consensus: ConsensusMoments
 ) -> ScoreMoments:
-    n, (c, r) = shard.n_annotators, (tastes.loadings.shape[1], consensus.factor.shape[1])
-    pull, across, inner = solution.pulled.copy(), np.zeros((n, c, r)), np.zeros((n, c, c))
-    for group, one in zip(shard.groups, solution.groups, strict=True):
-        known = tastes.loadings[group.items].transpose(0, 2, 1) @ one.information
-        pull -= sum_rows(group.annotators, np.matmul(known, consensus.mean[group.items][:, :, None])[:, :, 0], n)
-        across += sum_rows(group.annotators, known @ consensus.factor[group.items], n)
-        rest = group.spread(consensus.rest + tastes.open)
-        inner += sum_rows(group.annotators, known @ rest @ known.transpose(0, 2, 1), n)
+    item, (u, c), reach = shard.places.item, solution.pulled.shape, solution.reach
+    rest = (consensus.rest + tastes.open)[item]
+    values = np.column_stack([consensus.mean[item], rest[:, None] * reach, consensus.factor[item]])
+    sums = np.asarray(shard.places.by_annotator(reach, u).T @ values).reshape(u, c, values.shape[1])
+    pull, inner, across = solution.pulled - sums[:, :, 0], sums[:, :, 1 : c + 1], sums[:, :, c + 1 :]
     mean = np.matmul(solution.scores, pull[:, :, None])[:, :, 0]
     wide = inner + across @ across.transpose(0, 2, 1)
     return ScoreMoments(mean, solution.scores + solution.scores @ wide @ solution.scores, across, inner)
 
 
-def node_moments(
-    group: NodeGroup,
-    one: GroupSolution,
+def site_margins(
+    shard: FactorShard,
     solution: ShardSolution,
     scores: ScoreMoments,
     tastes: TasteFactors,
     consensus: ConsensusMoments,
 ) -> tuple[Floats, Floats]:
-    """Return mean (P, n) and covariance (P, n, n) of the utilities at the nodes, the consensus integrated out."""
-    loadings, keep = tastes.loadings[group.items], one.retained.transpose(0, 2, 1)
-    prior, rest = group.prior(tastes.own), group.spread(consensus.rest + tastes.open)
-    at = consensus.mean[group.items] + np.matmul(loadings, gather_rows(group, scores.mean)[:, :, None])[:, :, 0]
-    mean = np.matmul(keep, at[:, :, None]) + np.matmul(prior, one.pull[:, :, None])
-    reach, own = keep @ loadings, gather_rows(group, solution.scores)
-    wide = own + own @ gather_rows(group, scores.inner) @ own
-    covariance = prior @ one.retained + keep @ rest @ one.retained + reach @ wide @ reach.transpose(0, 2, 1)
-    cross = keep @ rest @ one.information @ loadings @ own @ reach.transpose(0, 2, 1)
-    covariance -= cross + cross.transpose(0, 2, 1)
-    if consensus.factor.shape[1]:
-        moved = keep @ consensus.factor[group.items] - reach @ (own @ gather_rows(group, scores.across))
-        covariance += moved @ moved.transpose(0, 2, 1)
-    return mean[:, :, 0], covariance
+    """Return mean and variance (S,) of the margins, the consensus integrated out."""
+    places, (u, c) = shard.places, solution.pulled.shape
+    item, loadings, rest = places.item, tastes.loadings[places.item], (consensus.rest + tastes.open)[places.item]
+    at = consensus.mean[item] + np.einsum("nc,nc->n", loadings, scores.mean[places.annotator])
+    values = np.column_stack([at, loadings, rest[:, None] * solution.reach, consensus.factor[item]])
+    apart = np.asarray(places.apart @ (places.matrix(solution.kept) @ values))
+    reach, lost, moved = apart[:, 1 : c + 1], apart[:, c + 1 : 2 * c + 1], apart[:, 2 * c + 1 :]
+    annotator = shard.sites.annotator
+    told = np.asarray(by_owner(reach, annotator, u) @ solution.scores.reshape(u * c, c))
+    both = np.concatenate([scores.inner, scores.across], axis=2)
+    known = np.asarray(by_owner(told, annotator, u) @ both.reshape(u * c, both.shape[2]))
+    variance = solution.own[1] + ((reach + known[:, :c] - 2 * lost) * told).sum(axis=1)
+    variance += ((moved - known[:, c:]) ** 2).sum(axis=1)
+    for group in shard.groups:
+        variance[group.site] += group.kept_variances(places, solution.kept, rest)
+    return solution.own[0] + apart[:, 0], variance
 
 
 def refresh_shard(
@@ -260,10 +236,6 @@ def refresh_shard(
 ) -> ShardSolution:
     """Compute the sites' update at the margins, the consensus integrated out."""
     scores = score_moments(shard, solution, tastes, consensus)
-    margin, variance = np.zeros(len(shard.sites)), np.ones(len(shard.sites))
-    for group, one in zip(shard.groups, solution.groups, strict=True):
-        means, spreads = group.margins(*node_moments(group, one, solution, scores, tastes, consensus))
-        margin[group.site], variance[group.site] = means, spreads
-    update, corrections = site_updates(shard.sites, answering, solution.sites, margin, variance)
-    margins = None if shard.sites.grade is None else (margin, variance)
+    margins = site_margins(shard, solution, scores, tastes, consensus)
+    update, corrections = site_updates(shard.sites, answering, solution.sites, *margins)
     return replace(solution, update=update, corrections=corrections, margins=margins)

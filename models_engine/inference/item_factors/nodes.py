@@ -8,6 +8,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
+from models_engine.inference.item_factors.places import NodePlaces
 from models_engine.inference.probit_ep.pair_sites import PairSites
 
 __all__ = ["NODE_NOISE", "FactorShard", "NodeGroup", "build_factor_shards"]
@@ -20,71 +21,62 @@ NODE_NOISE = 0.5  # variance with which an item of a ranking is perceived, see b
 
 @dataclass(frozen=True, eq=False)
 class NodeGroup:
-    """Parts of `n` nodes each. A node is an item that an annotator judged in pairs, or within one ranking.
+    """Parts of `n_nodes` nodes each. A node is an item that an annotator judged in pairs, or within one ranking.
 
     A part holds the nodes of one annotator that sites connect, or that are the same item: given the annotator's scores
     along the components, what is the annotator's alone is independent between parts.
 
-    items (P, n), annotators (P,): numbers of the shard.   noise (P, n) or None: variance of a node beyond the item's.
-    same (P, n, n) or None: 1 where two nodes are the same item, None where all differ.   site (S,): rows of the sites
-    in the shard; part, low, high (S,): which part and which of its nodes they compare.
+    nodes, entries: where the nodes of the parts stand among those of the shard, and the entries of their matrices.
+    noise (P, n) or None: variance of a node beyond the item's.   same (P, n, n) or None: 1 where two nodes are the same
+    item, None where all differ.   first (P, n, n), None as `same`: 1 in the column of the first node of the same item.
+    site (S,): rows of the sites in the shard.
     """
 
-    items: Ints
-    annotators: Ints
+    n_nodes: int
+    nodes: slice
+    entries: slice
     noise: Floats | None
     same: Floats | None
+    first: Floats | None
     site: Ints
-    part: Ints
-    low: Ints
-    high: Ints
 
-    @property
-    def n_parts(self) -> int:
-        return len(self.items)
-
-    @property
-    def n_nodes(self) -> int:
-        return self.items.shape[1]
-
-    def spread(self, variances: Floats) -> Floats:
-        """Return the covariance (P, n, n) of nodes whose items have independent values of variances (n_items,)."""
-        own, n = variances[self.items], self.n_nodes
-        if self.same is not None:
-            return self.same * own[:, :, None]
-        found = np.zeros((*own.shape, n))
-        np.einsum("pnn->pn", found)[...] = own
-        return found
+    def stack(self, values: Floats) -> Floats:
+        """Return the entries of the parts' matrices, (P, n, n), of those of all."""
+        return values[self.entries].reshape(-1, self.n_nodes, self.n_nodes)
 
     def prior(self, variances: Floats) -> Floats:
-        """Return `spread` with the nodes' own noise."""
-        found = self.spread(variances)
+        """Return the covariance of nodes whose items have independent values of variances (n_nodes,), those of the
+        shard's nodes, and with the nodes' own noise: (P, n, n), or (P, n) where it is diagonal as all items differ."""
+        own, n = variances[self.nodes].reshape(-1, self.n_nodes), self.n_nodes
+        if self.same is None:
+            return own if self.noise is None else own + self.noise
+        found = self.same * own[:, :, None]
         if self.noise is not None:
-            np.einsum("pnn->pn", found)[...] += self.noise
-        return found
+            found[:, np.arange(n), np.arange(n)] += self.noise
+        return np.asarray(found, dtype=np.float64)
 
-    def precision(self, values: Floats) -> Floats:
-        """Return the sites' precision matrix (P, n, n) over nodes; values (n_sites,) of the shard."""
-        n, at = self.n_nodes, values[self.site]
-        base = self.part * n * n
-        size = self.n_parts * n * n
-        found = np.bincount(base + self.low * (n + 1), at, size) + np.bincount(base + self.high * (n + 1), at, size)
-        across = np.bincount(base + self.low * n + self.high, at, size)
-        stack = found.reshape(-1, n, n)
-        across = across.reshape(-1, n, n)
-        return np.asarray(stack - across - across.transpose(0, 2, 1))
+    def margins(self, places: NodePlaces, mean: Floats, covariance: Floats) -> Floats:
+        """Return mean and variance (2, S) of the sites' margins from those of the nodes, (P, n) and (P, n, n)."""
+        a, b = places.low[self.site] - self.nodes.start, places.high[self.site] - self.nodes.start
+        means, (low, high, between, _) = mean.ravel(), places.between[:, self.site] - self.entries.start
+        flat = covariance.ravel()
+        return np.stack([means[a] - means[b], flat[low] + flat[high] - 2 * flat[between]])
 
-    def shift(self, values: Floats) -> Floats:
-        """Return the sites' shift (P, n) over nodes."""
-        n, at = self.n_nodes, values[self.site]
-        base, size = self.part * n, self.n_parts * n
-        found = np.bincount(base + self.low, at, size) - np.bincount(base + self.high, at, size)
-        return np.asarray(found.reshape(-1, n), dtype=np.float64)
+    def kept_variances(self, places: NodePlaces, kept: Floats, variances: Floats) -> Floats:
+        """Return what independent values of variances (n_nodes,) at the nodes add to the margins' variances, (S,).
 
-    def margins(self, mean: Floats, covariance: Floats) -> tuple[Floats, Floats]:
-        """Return mean and variance (S,) of the sites' margins from those of the nodes."""
-        p, a, b = self.part, self.low, self.high
-        return mean[p, a] - mean[p, b], covariance[p, a, a] + covariance[p, b, b] - 2 * covariance[p, a, b]
+        kept: of H' (E,), see ShardSolution.
+        """
+        if len(self.site) > self.nodes.stop - self.nodes.start:  # the product of all nodes is cheaper
+            stack = self.stack(kept)
+            weighted = stack * variances[self.nodes].reshape(-1, 1, self.n_nodes)
+            flat = (weighted @ stack.transpose(0, 2, 1)).ravel()
+            low, high, between, _ = places.between[:, self.site] - self.entries.start
+            return np.asarray(flat[low] + flat[high] - 2 * flat[between])
+        rows, own = kept[self.entries].reshape(-1, self.n_nodes), variances[self.nodes].reshape(-1, self.n_nodes)
+        a, b = places.low[self.site] - self.nodes.start, places.high[self.site] - self.nodes.start
+        moved = rows[a] - rows[b]
+        return np.asarray(np.einsum("sn,sn,sn->s", moved, moved, own[a // self.n_nodes]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +88,7 @@ class FactorShard:
 
     sites: PairSites
     groups: list[NodeGroup]
+    places: NodePlaces
     rows: slice
     annotators: Ints
 
@@ -122,11 +115,11 @@ def _shard_rows(sites: PairSites, n_sites: int) -> Iterator[slice]:
 def _build_shard(sites: PairSites, rows: slice) -> FactorShard:
     annotators, numbers = np.unique(sites.annotator[rows], return_inverse=True)
     own = replace(sites.select(np.arange(rows.start, rows.stop)), annotator=numbers, n_annotators=len(annotators))
-    return FactorShard(own, _build_groups(own), rows, annotators)
+    return FactorShard(own, *_build_groups(own), rows, annotators)
 
 
-def _build_groups(sites: PairSites) -> list[NodeGroup]:
-    """Give nodes numbers by (annotator, ranking, item), find their parts, and group these by size."""
+def _build_groups(sites: PairSites) -> tuple[list[NodeGroup], NodePlaces]:
+    """Give nodes numbers by (annotator, ranking, item), find their parts, and order nodes by the size of these."""
     m, width = len(sites), max(1, sites.n_items)
     ranking = np.zeros(m, np.int64) if sites.ranking is None else sites.ranking + 1
     _, ranking = np.unique(ranking, return_inverse=True)  # 0: pairs, if there are any
@@ -145,28 +138,37 @@ def _build_groups(sites: PairSites) -> list[NodeGroup]:
     graph = scipy.sparse.coo_array((np.ones(len(links[0])), links), shape=(len(keys), len(keys)))
     n_parts, part = connected_components(graph, directed=False)
     size = np.bincount(part, minlength=n_parts)
-    by_part = np.argsort(part, kind="stable")
-    local = np.empty(len(keys), dtype=np.int64)
-    local[by_part] = np.arange(len(keys)) - np.repeat(np.cumsum(size) - size, size)
-    number = np.empty(n_parts, dtype=np.int64)  # of a part within its group
-    found = []
-    for n in np.unique(size):
-        parts = np.flatnonzero(size == n)
-        number[parts] = np.arange(len(parts))
-        nodes = by_part[size[part[by_part]] == n].reshape(len(parts), n)
-        rows = np.flatnonzero(size[part[low]] == n)
-        items, noise = item[nodes], np.where(noisy[nodes], NODE_NOISE, 0.0)
+    by_size = np.lexsort((part, size[part]))
+    at = np.empty(len(keys), dtype=np.int64)
+    at[by_size] = np.arange(len(keys))
+    low, high, item, annotator = at[low], at[high], item[by_size], annotator[by_size]
+    noise = np.where(noisy[by_size], NODE_NOISE, 0.0)
+    size = size[part][by_size]
+    groups = _by_size(size, item, noise, low)
+    repeated = [(group.nodes, group.first) for group in groups if group.first is not None]
+    return groups, NodePlaces.of(size, item, annotator, low, high, sites.n_items, repeated)
+
+
+def _by_size(size: Ints, item: Ints, noise: Floats, low: Ints) -> list[NodeGroup]:
+    """Return the groups of parts of equal size; of nodes, in their order: size of the part, item, noise."""
+    found, entry = [], 0
+    bounds = np.append(np.flatnonzero(np.diff(size, prepend=-1)), len(size))
+    for start, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        n = int(size[start])
+        items, own = item[start:end].reshape(-1, n), noise[start:end].reshape(-1, n)
         same = (items[:, :, None] == items[:, None, :]).astype(np.float64)
+        repeated = same.sum() > items.size
+        rows = np.flatnonzero((low >= start) & (low < end))
         found.append(
             NodeGroup(
-                items,
-                annotator[nodes[:, 0]],
-                noise if noise.any() else None,
-                same if same.sum() > items.size else None,
+                n,
+                slice(start, end),
+                slice(entry, entry + (end - start) * n),
+                own if own.any() else None,
+                same if repeated else None,
+                np.eye(n)[same.argmax(axis=2)] if repeated else None,
                 rows,
-                number[part[low[rows]]],
-                local[low[rows]],
-                local[high[rows]],
             )
         )
+        entry += (end - start) * n
     return found

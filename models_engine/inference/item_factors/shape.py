@@ -8,16 +8,11 @@ from numpy.typing import NDArray
 
 from models_engine.inference.item_factors.local import (
     ConsensusMoments,
-    GroupSolution,
-    ScoreMoments,
     ShardSolution,
     TasteFactors,
-    gather_rows,
-    node_moments,
     score_moments,
-    sum_rows,
 )
-from models_engine.inference.item_factors.nodes import FactorShard, NodeGroup
+from models_engine.inference.item_factors.nodes import FactorShard
 from models_engine.inference.probit_ep.site_updates import total_sites
 
 __all__ = ["TasteStatistics", "add_statistics", "loading_product", "node_residuals", "statistics_of"]
@@ -50,76 +45,57 @@ def statistics_of(
     shard: FactorShard, solution: ShardSolution, tastes: TasteFactors, consensus: ConsensusMoments
 ) -> tuple[TasteStatistics, Floats]:
     """Return the statistics of a shard, and E[w w'] of its annotators, (U, c, c)."""
-    scores = score_moments(shard, solution, tastes, consensus)
+    scores, places, (u, c) = score_moments(shard, solution, tastes, consensus), shard.places, solution.pulled.shape
     second = scores.covariance + scores.mean[:, :, None] * scores.mean[:, None, :]
-    n, c, u = len(tastes.own), tastes.loadings.shape[1], shard.n_annotators
-    aim, blocks, own = np.zeros((n, c)), np.zeros((n, c, c)), (np.einsum("ucc->u", second) - c) / 2
-    total = total_sites(shard.sites, solution.sites)
-    for group, one in zip(shard.groups, solution.groups, strict=True):
-        covariance = gather_rows(group, solution.scores)
-        known = one.information @ tastes.loadings[group.items] @ covariance
-        shared = consensus.factor[group.items] @ gather_rows(group, scores.across).transpose(0, 2, 1) @ covariance
-        shared = group.spread(consensus.rest) @ known + shared  # minus Cov(t, w)
-        mean = gather_rows(group, scores.mean)[:, None, :]
-        moved = one.pull[:, :, None] * mean - one.information @ (
-            consensus.mean[group.items][:, :, None] * mean - shared
-        )
-        aim += sum_rows(group.items.ravel(), moved.reshape(group.items.size, c), n)
-        diagonal = np.einsum("pnn->pn", one.information)
-        weighted = diagonal[:, :, None, None] * gather_rows(group, second)[:, None]
-        blocks += sum_rows(group.items.ravel(), weighted.reshape(group.items.size, c * c), n).reshape(n, c, c)
-        at, _ = node_moments(group, one, solution, scores, tastes, consensus)
-        residual = group.shift(total.shift) - np.matmul(group.precision(total.precision), at[:, :, None])[:, :, 0]
-        own += np.bincount(group.annotators, _own_scores(group, one, solution, scores, tastes, consensus, residual), u)
+    item, reach, covariance = places.item, solution.reach, solution.scores
+    rest, factor, mean = consensus.rest[item, None], consensus.factor[item], scores.mean[places.annotator]
+    told = np.asarray(places.by_annotator(reach, u) @ covariance.reshape(u * c, c))
+    across = (scores.across.transpose(0, 2, 1) @ covariance).reshape(u * factor.shape[1], c)
+    shared = np.asarray(places.by_annotator(factor, u) @ across) + rest * told  # minus Cov(t, w)
+    values = np.column_stack(
+        [consensus.mean[item, None] * mean - shared, (rest + tastes.open[item, None]) * reach, factor]
+    )
+    moved, lost, along = np.split(np.asarray(places.matrix(solution.information) @ values), [c, 2 * c], axis=1)
+    aim = np.asarray(places.by_item @ (solution.pull[:, None] * mean - moved))
+    blocks = np.asarray(places.item_annotators(solution.information[places.diagonal], u) @ second.reshape(u, c * c))
+    both = np.concatenate([scores.inner, scores.across], axis=2)
+    known = np.asarray(places.by_annotator(told, u) @ both.reshape(u * c, both.shape[2]))
+    spread = ((reach + known[:, :c] - 2 * lost) * told).sum(axis=1) + ((along - known[:, c:]) ** 2).sum(axis=1)
+    sizes = tastes.own[item] * _own_scores(shard, solution, (consensus.rest + tastes.open)[item], spread)
+    own = np.bincount(places.annotator, sizes, u) + (np.einsum("ucc->u", second) - c) / 2
+    blocks = blocks.reshape(len(tastes.own), c, c)
     return TasteStatistics(aim, blocks, second.sum(axis=0), u, float(own.sum()), float((own**2).sum())), second
 
 
-def _own_scores(
-    group: NodeGroup,
-    one: GroupSolution,
-    solution: ShardSolution,
-    scores: ScoreMoments,
-    tastes: TasteFactors,
-    consensus: ConsensusMoments,
-    residual: Floats,
-) -> Floats:
-    """Return tr(M (e e' - E + E C E)) / 2 of each part, M = 1 where two nodes are the same item: see taste_statistic.
+def _own_scores(shard: FactorShard, solution: ShardSolution, rest: Floats, spread: Floats) -> Floats:
+    """Return the diagonal of (e e' - E + E C E) / 2 over nodes, (N,), those of the same item summed at the first.
 
-    C, the covariance of the consensus, is factor factor' + diag(rest).
+    See taste_statistic. C, the covariance of the consensus, is factor factor' + diag(rest); spread (N,): what factor
+    and the scores add to E C E - E.
     """
-    own, rest = gather_rows(group, solution.scores), group.spread(consensus.rest + tastes.open)
-    reach = one.information @ tastes.loadings[group.items]
-    wide = own + own @ gather_rows(group, scores.inner) @ own
-    found = one.information @ rest @ one.information - one.information + reach @ wide @ reach.transpose(0, 2, 1)
-    cross = one.information @ rest @ reach @ own @ reach.transpose(0, 2, 1)
-    moved = one.information @ consensus.factor[group.items] - reach @ (own @ gather_rows(group, scores.across))
-    found += moved @ moved.transpose(0, 2, 1) - cross - cross.transpose(0, 2, 1)
-    found += residual[:, :, None] * residual[:, None, :]
-    if group.same is not None:
-        return np.asarray((found * group.same * tastes.own[group.items][:, :, None]).sum(axis=(1, 2)) / 2)
-    return np.asarray((np.einsum("pnn->pn", found) * tastes.own[group.items]).sum(axis=1) / 2)
+    places, information = shard.places, solution.information
+    residual = np.bincount(places.first, _node_residuals(shard, solution), len(places.item))
+    squares = np.asarray(places.matrix(information**2) @ rest)
+    return np.asarray((residual**2 - information[places.diagonal] + squares + spread) / 2)
 
 
-def node_residuals(
-    shard: FactorShard, solution: ShardSolution, tastes: TasteFactors, consensus: ConsensusMoments
-) -> scipy.sparse.csr_array:
+def _node_residuals(shard: FactorShard, solution: ShardSolution) -> Floats:
+    """Return e = b - W f of the nodes, (N,)."""
+    if solution.margins is None:
+        raise ValueError("the sites were not refreshed; call refresh_shard first.")
+    total = total_sites(shard.sites, solution.sites)
+    return shard.places.shift(total.shift - total.precision * solution.margins[0])
+
+
+def node_residuals(shard: FactorShard, solution: ShardSolution, n_items: int) -> scipy.sparse.csr_array:
     """Return e = b - W f of each annotator over items, (U, n_items): how the answers pull their utilities."""
-    scores, total = score_moments(shard, solution, tastes, consensus), total_sites(shard.sites, solution.sites)
-    rows, columns, values = [], [], []
-    for group, one in zip(shard.groups, solution.groups, strict=True):
-        at, _ = node_moments(group, one, solution, scores, tastes, consensus)
-        weighted = np.matmul(group.precision(total.precision), at[:, :, None])[:, :, 0]
-        rows.append(np.repeat(group.annotators, group.n_nodes))
-        columns.append(group.items.ravel())
-        values.append((group.shift(total.shift) - weighted).ravel())
-    entries = (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns)))
-    return scipy.sparse.coo_array(entries, shape=(shard.n_annotators, len(tastes.own))).tocsr()
+    places = shard.places
+    entries = (_node_residuals(shard, solution), (places.annotator, places.item))
+    return scipy.sparse.coo_array(entries, shape=(shard.n_annotators, n_items)).tocsr()
 
 
 def loading_product(shard: FactorShard, solution: ShardSolution, second: Floats, loadings: Floats) -> Floats:
     """Return the sum of J V E[w w'] over the nodes of a shard, (n_items, c)."""
-    found = np.zeros_like(loadings)
-    for group, one in zip(shard.groups, solution.groups, strict=True):
-        moved = one.information @ (loadings[group.items] @ gather_rows(group, second))
-        found += sum_rows(group.items.ravel(), moved.reshape(group.items.size, loadings.shape[1]), len(found))
-    return found
+    places, (u, c) = shard.places, second.shape[:2]
+    moved = places.by_annotator(loadings[places.item], u) @ second.reshape(u * c, c)
+    return np.asarray(places.by_item @ (places.matrix(solution.information) @ moved))

@@ -88,6 +88,20 @@ def test_the_score_of_the_size_of_tastes_is_that_of_the_matrix():
     assert_allclose(told.aim - moved, -statistic @ tastes.loadings, atol=1e-6)
 
 
+def test_what_is_known_of_an_item_counts_it_once_however_often_it_was_ranked():
+    """The blocks are those of the product of which they are the diagonal, rankings that repeat items included."""
+    sites, tastes = crowd("rankings")
+    result = run_ep(sites, build_blocks(sites), dense(tastes), tolerance=1e-6)
+    moments, found = at_fixed_point(sites, tastes, result)
+    shard, solved = found[0]
+    assert any(group.same is not None for group in shard.groups)
+    told, second = statistics_of(shard, solved, tastes, moments)
+    for item, k in np.ndindex(N, C):
+        one = np.zeros((N, C))
+        one[item, k] = 1.0
+        assert_allclose(loading_product(shard, solved, second, one)[item], told.blocks[item, k], atol=1e-12)
+
+
 def _product(shard, solved, ep, tastes):
     _, second = statistics_of(shard, solved, tastes, ep.moments)
     return loading_product(shard, solved, second, tastes.loadings)
