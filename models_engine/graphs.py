@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from models_engine.linalg import laplacian, sum_by_group
+from models_engine.linalg import sum_by_group
 
 __all__ = ["GraphPrecision", "PairGraph"]
 
@@ -44,9 +44,12 @@ class PairGraph:
 
     def dense(self, weights: Floats, ridge: Floats) -> Floats:
         """Return `D' diag(weights) D + diag(ridge)`, (n_items, n_items)."""
-        matrix = laplacian(self.low, self.high, weights, self.n_items).toarray()
-        matrix[np.diag_indices(self.n_items)] += ridge
-        return matrix
+        n = self.n_items
+        places = np.concatenate([self.low * n + self.high, self.high * n + self.low])
+        across = sum_by_group(places, np.concatenate([weights, weights]), n * n)
+        matrix = -across.reshape(n, n)
+        matrix[np.diag_indices(n)] = GraphPrecision(self, weights, ridge).diagonal
+        return np.asarray(matrix, dtype=np.float64)
 
     def precision(self, weights: Floats, ridge: Floats) -> "GraphPrecision":
         """Return the same matrix as `dense` in sparse form."""
