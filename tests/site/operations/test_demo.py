@@ -104,10 +104,25 @@ def test_the_demo_answers_moves_and_ends_with_whoever_started_it(demo):
     wait_for(lambda: not demo.processes(), 60, "processes of the demo outlived their parent")
 
 
-def test_a_kept_demo_goes_on_and_ctrl_c_ends_it_cleanly(demo):
-    copy_migrated(demo.folder / "db.sqlite3")  # migrating takes seconds, and is for another test
-    demo.start("--keep")
-    labels = demo.rows("SELECT count(*) FROM annotate_label")[0][0]
+@pytest.fixture
+def beers(demo, tmp_path) -> str:
+    """A folder of real data, and a database that is migrated: that takes seconds, and is for another test."""
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "crowdrank.json").write_text(
+        '{"name": "Beers", "question": "Which tastes better?", "estimator": "BradleyTerry",'
+        ' "labels": {"file": "a.csv", "annotator": "who", "winner": "won", "loser": "lost"}}'
+    )
+    (data / "a.csv").write_text("who,won,lost\n" + "ann,x,y\nbob,y,z\nann,z,z\n")
+    copy_migrated(demo.folder / "db.sqlite3")
+    return str(data)
+
+
+def test_a_kept_demo_goes_on_and_ctrl_c_ends_it_cleanly(demo, beers):
+    """With a crowd, an engine and one small project: filling the demo's own takes seconds, and so do their fits."""
+    demo.start("--keep", "--data", beers, "--crowd")
+    n_labels = "SELECT count(*) FROM annotate_label"
+    wait_for(lambda: demo.rows(n_labels)[0][0] > 2, why="the crowd did not begin")
     taken = subprocess.run(
         [sys.executable, "manage.py", "demo", "--port", str(free_port())],
         cwd=ROOT,
@@ -118,28 +133,21 @@ def test_a_kept_demo_goes_on_and_ctrl_c_ends_it_cleanly(demo):
     )
     assert taken.returncode == 1
     assert "A demo is running" in taken.stderr
+    labels = demo.rows(n_labels)[0][0]
     demo.process.send_signal(signal.SIGINT)
     assert demo.process.wait(60) == 0
     wait_for(lambda: not demo.processes(), 60, "processes of the demo outlived it")  # its engine's helpers, a moment
     assert "Traceback" not in demo.log.read_text()
 
     demo.start("--keep")
-    assert demo.rows("SELECT count(*) FROM annotate_label")[0][0] >= labels
+    assert demo.rows(n_labels)[0][0] >= labels
     demo.process.send_signal(signal.SIGTERM)
     assert demo.process.wait(60) == 0
     wait_for(lambda: not demo.processes(), 60, "processes of the demo outlived it")
 
 
-def test_real_data_from_a_folder_are_shown_without_a_crowd(demo, tmp_path):
-    data = tmp_path / "data"
-    data.mkdir()
-    (data / "crowdrank.json").write_text(
-        '{"name": "Beers", "question": "Which tastes better?", "estimator": "BradleyTerry",'
-        ' "labels": {"file": "a.csv", "annotator": "who", "winner": "won", "loser": "lost"}}'
-    )
-    (data / "a.csv").write_text("who,won,lost\n" + "ann,x,y\nbob,y,z\nann,z,z\n")
-    copy_migrated(demo.folder / "db.sqlite3")
-    demo.start("--keep", "--data", str(data))
+def test_real_data_from_a_folder_are_shown_without_a_crowd(demo, beers):
+    demo.start("--keep", "--data", beers)
     said = demo.log.read_text()
     assert "“Beers”: 3 rows, 2 labels by 2 annotators on 3 items" in said
     assert "row 3: ann compares item “z” with itself." in said
