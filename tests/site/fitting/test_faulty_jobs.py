@@ -170,6 +170,7 @@ def own_fork_servers() -> list[int]:
     return [pid for pid in children(os.getpid()) if "forkserver" in command_of(pid)]
 
 
+@pytest.mark.embedded
 def test_a_fork_server_killed_while_it_starts_a_process_is_replaced(monkeypatch):
     """The worker went down with it: whoever asked a server for a process got EOFError."""
     monkeypatch.setenv("DEBUG", "true")  # the server's processes read the settings, and know of no test

@@ -54,6 +54,7 @@ def rows_of(content: bytes) -> list[dict]:
     return [json.loads(line) for line in read_parquet(io.BytesIO(content), "a.parquet").rstrip("\n").split("\n")]
 
 
+@pytest.mark.embedded
 def test_values_come_as_json_has_them():
     columns = {
         "text": ["ü\n\u2028", None],
@@ -78,6 +79,7 @@ def test_values_come_as_json_has_them():
     ]
 
 
+@pytest.mark.embedded
 def test_row_groups_follow_each_other():
     content = packed([{"n": n} for n in range(1_000)], row_group_size=300)
     assert [row["n"] for row in rows_of(content)] == list(range(1_000))
@@ -247,6 +249,7 @@ BOMBS = {
 }
 
 
+@pytest.mark.embedded
 @pytest.mark.slow
 @pytest.mark.parametrize("bomb", BOMBS)
 def test_what_unfolds_too_far_is_refused_with_value_limit_and_next_step(bomb, monkeypatch):
@@ -259,18 +262,21 @@ def test_what_unfolds_too_far_is_refused_with_value_limit_and_next_step(bomb, mo
     assert message in str(refusal.value)
 
 
+@pytest.mark.embedded
 def test_what_the_file_says_of_its_size_is_checked_first(monkeypatch):
     monkeypatch.setattr(parquet_reader, "MAX_PARQUET_UNFOLDED", 2**20)
     with pytest.raises(BadFile, match=r"unpacks to 3 MB; the limit is 1 MB\. Keep the columns"):
         read_parquet(io.BytesIO(packed(pyarrow.table({"t": [str(n) * 100 for n in range(10_000)]}))), "a.parquet")
 
 
+@pytest.mark.embedded
 def test_a_file_that_is_too_large_is_not_read(monkeypatch):
     monkeypatch.setattr(parquet_reader, "MAX_FILE_BYTES", 100)
     with pytest.raises(BadFile, match="the limit is"):
         read_parquet(io.BytesIO(packed([{"t": "x"}])), "a.parquet")
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize("cut", [5, 60, -3])
 def test_a_file_that_breaks_off_is_damaged(cut):
     content = packed([{"text": "a" * 50}])[:cut]
@@ -278,6 +284,7 @@ def test_a_file_that_breaks_off_is_damaged(cut):
         read_parquet(io.BytesIO(content), "a.parquet")
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize("code", [-9, -6])
 def test_a_killed_reader_is_said_to_have_needed_too_much(code):
     done = parquet_reader.subprocess.CompletedProcess([], code, b"", b"terminate called")
@@ -288,6 +295,7 @@ def test_a_killed_reader_is_said_to_have_needed_too_much(code):
     assert "takes longer than 1 seconds" in str(parquet_reader.refusal_of(None, "a.parquet", limits))
 
 
+@pytest.mark.embedded
 def test_the_reader_sees_none_of_our_secrets(monkeypatch):
     monkeypatch.setenv("SECRET_KEY", "never told")
     seen = {}
@@ -308,6 +316,7 @@ runpy.run_module("annotate.files.parquet_child", run_name="__main__")
 """
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize(
     ("columns", "told"),
     [(2, (0, b'{"a": 1}\n{"a": 2}\n', b"")), (0, (parquet_child.REFUSED, b"", b'{"why": "columns", "n": 1}'))],
@@ -324,12 +333,14 @@ def test_the_reader_ends_whatever_the_threads_of_the_library_wait_for(columns, t
     assert (done.returncode, done.stdout, done.stderr) == told
 
 
+@pytest.mark.embedded
 def test_other_values_are_named():
     with pytest.raises(Refused) as refusal:
         plain(object(), 3, "odd")
     assert refusal.value.details == {"why": "type", "column": "odd", "kind": "object"}
 
 
+@pytest.mark.embedded
 def test_comparisons_in_json_lines_are_read_beyond_the_limit_of_items():
     text = '{"a": 1}\n' * 100_002
     assert sum(1 for _ in read_lines(text).rows) == 100_002
