@@ -138,6 +138,7 @@ def test_while_a_fit_hangs_others_are_fitted_at_once(site):  # noqa: F811
     assert end_with_jobs(worker) > 0
 
 
+@pytest.mark.embedded  # places go by the clock and by what the worker remembers, not by the database
 def test_of_three_long_fits_one_waits_and_none_holds_up_the_others(site):  # noqa: F811
     long = [site.project(f"Long {n}", "Slow") for n in range(3)]
     site.vote("Long", 4)
@@ -151,6 +152,7 @@ def test_of_three_long_fits_one_waits_and_none_holds_up_the_others(site):  # noq
         assert not failed_fit(site, project)
 
 
+@pytest.mark.embedded  # places go by the clock and by what the worker remembers, not by the database
 def test_a_fit_that_turns_out_long_gives_the_short_ones_their_place_and_waits(site):  # noqa: F811
     site.env |= {"SHORT_FIT_SECONDS": "4", "WORKER_JOB_SECONDS": "25"}  # the long one waits after about eight
     hanging, long = site.project("Hanging", "Hanging"), site.project("Long", "Slow")
