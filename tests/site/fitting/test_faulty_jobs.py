@@ -154,7 +154,7 @@ def test_of_three_long_fits_one_waits_and_none_holds_up_the_others(site):  # noq
 
 @pytest.mark.embedded  # places go by the clock and by what the worker remembers, not by the database
 def test_a_fit_that_turns_out_long_gives_the_short_ones_their_place_and_waits(site):  # noqa: F811
-    site.env |= {"SHORT_FIT_SECONDS": "4", "WORKER_JOB_SECONDS": "25"}  # the long one waits after about eight
+    site.env |= {"SHORT_FIT_SECONDS": "4", "WORKER_JOB_SECONDS": "40"}
     hanging, long = site.project("Hanging", "Hanging"), site.project("Long", "Slow")
     site.vote("Hanging", 4)
     worker = site.slow_engine(7)
@@ -162,7 +162,7 @@ def test_a_fit_that_turns_out_long_gives_the_short_ones_their_place_and_waits(si
     site.vote("Long", 4)
     wait_for(lambda: site.in_mid_fit(long), 30, "the long fit never began")
     wait_for(lambda: not site.state(long).owner, 30, "the long fit kept the place of the short ones")
-    check_crossed(site, hanging, "after 25 seconds, the limit")
+    check_crossed(site, hanging, "after 40 seconds, the limit")
     wait_for(lambda: site.published(long), 110, "it had no turn after the limit ended the one that hangs")
     assert not failed_fit(site, long)
     end_with_jobs(worker)  # told to stop, it would give the one that hangs five seconds
