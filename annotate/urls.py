@@ -9,6 +9,7 @@ from annotate.publishing.results_links import stream
 
 urlpatterns = [
     path("api/", include("annotate.api_urls")),  # first: no program's request is compared with the address of each page
+    path("", include("annotate.labelling.urls")),  # then what annotators ask for with each answer
     path("", include("annotate.welcome.urls")),
     path("", include("annotate.projects.urls")),
     path("", include("annotate.items.urls")),
@@ -17,7 +18,6 @@ urlpatterns = [
     path("", include("annotate.questions.urls")),
     path("", include("annotate.participation.urls")),
     path("", include("annotate.lti.urls")),
-    path("", include("annotate.labelling.urls")),
     path("", include("annotate.quality.urls")),
     path("", include("annotate.dashboard.urls")),
     path("", include("annotate.annotators.urls")),

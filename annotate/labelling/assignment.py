@@ -17,6 +17,7 @@ from annotate.core.transactions import write_transaction
 from annotate.labelling import special_tasks
 from annotate.labelling.choosing import choose_items
 from annotate.labelling.eligibility import break_is_due, check_can_get_task, check_caps, n_counted_labels
+from annotate.labelling.handed_out import HANDED_OUT
 from annotate.labelling.item_sets import (
     TAKEN_STATES,
     ChosenSet,
@@ -304,6 +305,7 @@ def create_presentation(
     PresentedItem.objects.bulk_create(
         PresentedItem(presentation=presentation, item_id=item, position=place) for place, item in enumerate(items)
     )
+    HANDED_OUT.add(presentation.token, annotator.project_id)
     return presentation
 
 

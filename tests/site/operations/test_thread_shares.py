@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from annotate.labelling.handed_out import HandedOut
 from annotate.operations import thread_shares
 from annotate.operations.thread_shares import ANSWERS, EXPORTS, FILES, PAGES, REFUSED, ShareThreads, limits_of, use_of
 from annotate.operations.turns import Limit, Turns, Use
@@ -198,6 +199,19 @@ def test_the_names_in_the_table_are_those_of_addresses():
 def test_a_presentation_leads_to_its_project(presentation):
     assert thread_shares.find_project(presentation.token) == str(presentation.annotator.project_id)
     assert thread_shares.find_project("none") == ""
+
+
+def test_what_this_process_handed_out_leads_to_its_project_without_the_database(presentation):
+    """Another thread's connection would not see what this test has not committed."""
+    project = str(presentation.annotator.project_id)
+    assert asyncio.run(use_of(scope_of(f"/label/{presentation.token}/"))) == Use(ANSWERS, project)
+
+
+def test_the_oldest_of_what_was_handed_out_are_forgotten():
+    handed_out, project = HandedOut(most=2), OWN
+    for token in "abc":
+        handed_out.add(token, project)
+    assert [handed_out.project_of(token) for token in "abc"] == [None, project, project]
 
 
 @given(
