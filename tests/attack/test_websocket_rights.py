@@ -29,6 +29,7 @@ def erase(project: Project, user: User) -> None:
 
 
 @pytest.mark.parametrize("end", [demote, remove, new_password, delete_project, erase])
+@pytest.mark.slow
 def test_nothing_is_heard_and_nothing_opens_again(project, vera, end):
     cookies = cookies_of(vera)
     FitState.objects.create(project=project, published_fit=1)

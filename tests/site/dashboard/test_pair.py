@@ -88,6 +88,7 @@ def test_a_gate_passes_fails_or_does_not_know(compared, run, capsys):  # noqa: F
         run("gate", pk, "--above", "a", "--below", "b", "--probability", "95")
 
 
+@pytest.mark.slow
 def test_waiting_ends_when_the_fit_holds_the_labels_given_before(project, live_server, alice, run, capsys):
     spread_fit(project, list(project.items.order_by("pk")))
     state, _ = FitState.objects.get_or_create(project=project)

@@ -127,6 +127,7 @@ def test_label_counts_are_told_at_most_once_a_second(project, alice):
     assert told == sorted(set(told))
 
 
+@pytest.mark.slow
 def test_a_project_is_told_of_itself_only(project, alice):
     other = Project.objects.create(name="Other", question="Which?")
     Membership.objects.create(project=other, user=alice, role="owner")
@@ -200,6 +201,7 @@ def test_a_page_has_nothing_to_say(project, alice):
     assert asyncio.run(run()) == consumers.UNEXPECTED
 
 
+@pytest.mark.slow
 def test_the_relay_asks_once_for_all_projects_and_only_while_somebody_watches(project, alice, monkeypatch):
     asked = []
     read = consumers.revisions
@@ -251,6 +253,7 @@ def test_the_relay_outlives_a_database_that_fails(project, alice, monkeypatch, c
     assert "could not read the database" in caplog.text
 
 
+@pytest.mark.slow
 def test_a_silent_socket_still_beats(project, alice, monkeypatch):
     monkeypatch.setattr(consumers, "BEAT_SECONDS", 0.1)
     cookies = cookies_of(alice)

@@ -135,6 +135,7 @@ def test_a_command_that_is_killed_goes_on_where_it_was(archived, n_pieces):
     assert everything() == before
 
 
+@pytest.mark.slow
 def test_a_stopped_removal_can_be_taken_back(archived):
     before = everything()
 

@@ -49,6 +49,7 @@ class Site:
 
 
 @pytest.mark.parametrize("page", ["", "items/", "trust/", "label/", "export/labels.csv"])
+@pytest.mark.slow
 def test_ten_pages_of_one_project_leave_room_for_anothers_answers(page):
     """The other project's page begins while eight of the ten still wait."""
 
@@ -117,6 +118,7 @@ def test_answers_are_counted_to_their_project(monkeypatch):
 
 
 @pytest.mark.parametrize("who", [{"cookie": "sessionid=a"}, {"authorization": "Bearer a"}])
+@pytest.mark.slow
 def test_one_person_leaves_room_for_others_of_the_project(who):
     async def run() -> None:
         site = Site(limits_of(threads=40, answers=8, of_project=5, of_person=2))

@@ -183,6 +183,7 @@ def dripping(start: bytes, drops: bytes, sent: list[int]):
 
 
 @pytest.mark.parametrize("start", [b"HTTP/1.1 204 ", b"HTTP/1.1 204 Fine\r\n"])
+@pytest.mark.slow
 def test_who_drips_an_answer_holds_up_nothing(loopback, monkeypatch, start):
     monkeypatch.setattr(http_client, "MAX_SECONDS", 0.3)
     with dripping(start, b"x" * 200, sent := []) as server:
@@ -191,6 +192,7 @@ def test_who_drips_an_answer_holds_up_nothing(loopback, monkeypatch, start):
     assert len(sent) < MOST_DROPS
 
 
+@pytest.mark.slow
 def test_nor_does_who_drips_a_handshake(loopback, monkeypatch):
     monkeypatch.setattr(http_client, "MAX_SECONDS", 0.3)
     record = b"\x16\x03\x03\x3f\xff"  # the head of a long message of TLS, whose rest comes byte by byte
