@@ -39,9 +39,13 @@ class AnnotatorClient:
     _connection: http.client.HTTPConnection | None = None
 
     def request(self, method: str, path: str, form: dict[str, str] | None = None, htmx: bool = False) -> Reply:
-        """One request, sent again after a failure of the network until `patience` seconds are over."""
+        """One request, sent again after a failure of the network until `patience` seconds are over.
+
+        At once where a connection that was kept open turns out to be closed, as browsers do.
+        """
         deadline = time.monotonic() + self.patience
         while True:
+            was_kept = self._connection is not None
             try:
                 reply = self._send(method, path, form, htmx)
                 if reply.status != 503 or not self.waits_if_busy or time.monotonic() > deadline:
@@ -50,6 +54,8 @@ class AnnotatorClient:
                 self.close()
                 if time.monotonic() > deadline:
                     raise
+                if was_kept:
+                    continue
             time.sleep(0.05 + random.random() * 0.1)
 
     def _send(self, method: str, path: str, form: dict[str, str] | None, htmx: bool) -> Reply:
