@@ -46,6 +46,14 @@ def come_in(page: Page, live_site: str, project, name: str = "Quiet Otter") -> A
     return Annotator.objects.get(project=project, pseudonym=name)
 
 
+def come_in_prepared(page: Page, live_site: str, project) -> Annotator:
+    """The same; the question ahead is there, too, and with it the last cookie that the page's own requests bring."""
+    with page.expect_response("**/label/ahead/"):
+        annotator = come_in(page, live_site, project)
+    page.wait_for_timeout(50)
+    return annotator
+
+
 def expect_done(page: Page, n: int) -> None:
     """The page is at the task after `n` answers, ready for the next, and the server has them all."""
     expect(page.locator(".progress")).to_contain_text(f"{n} of 40")

@@ -11,7 +11,15 @@ from playwright.sync_api import expect
 from annotate.core import database_outages
 from annotate.core.database_outages import Breaker
 from annotate.models import Annotator, Label
-from tests.browser.annotating import come_in, expect_done, expect_label, labels, long_enough, stop_at_will
+from tests.browser.annotating import (
+    come_in,
+    come_in_prepared,
+    expect_done,
+    expect_label,
+    labels,
+    long_enough,
+    stop_at_will,
+)
 from tests.site.task_types import set_task
 
 
@@ -158,7 +166,7 @@ def test_signed_out_the_answer_waits_for_the_return(live_site, page, sign_in, pr
 
 def test_a_token_turned_in_another_tab_costs_nothing(live_site, page, project):
     """Signing in elsewhere changes the cookie that guards forms; the page goes by the cookie, not by its own copy."""
-    annotator = come_in(page, live_site, project)
+    annotator = come_in_prepared(page, live_site, project)
     page.context.add_cookies([{"name": "csrftoken", "value": "a" * 32, "url": live_site}])
     page.keyboard.press("1")
     expect_done(page, 1)

@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 from annotate.labelling import views
 from annotate.labelling.actions import record_and_assign_next
-from tests.browser.annotating import come_in, expect_done, labels, long_enough, stop_at_will
+from tests.browser.annotating import come_in_prepared, expect_done, labels, long_enough, stop_at_will
 
 # When a key was pressed, when the next question had been painted, when the reply to the answer came.
 WATCH = """
@@ -51,13 +51,6 @@ def slow(page: Page, ms: int, monkeypatch) -> None:
 
 def token(page: Page) -> str:
     return page.locator("#task").get_attribute("data-token")
-
-
-def come_in_prepared(page: Page, live_site: str, project):
-    with page.expect_response("**/label/ahead/"):
-        annotator = come_in(page, live_site, project)
-    page.wait_for_timeout(50)
-    return annotator
 
 
 @pytest.mark.slow
