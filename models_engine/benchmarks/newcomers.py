@@ -88,10 +88,10 @@ def read_tricot(folder: Path) -> People:
 
 SETS: dict[str, Callable[[Path], People]] = {"sushi": read_sushi_people, "tricot": read_tricot}
 MODELS: dict[str, tuple[Callable[[], Any], bool]] = {  # an estimator, and whether it is given the features
-    BASELINE: (lambda: CollaborativeGP(), False),
-    "regression": (lambda: CollaborativeGP(), True),
+    BASELINE: (CollaborativeGP, False),
+    "regression": (CollaborativeGP, True),
     "joint GP-u": (lambda: JointGP(features=False), False),
-    "joint GP": (lambda: JointGP(), True),
+    "joint GP": (JointGP, True),
 }
 
 
