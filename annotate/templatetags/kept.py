@@ -5,6 +5,7 @@ from typing import Any
 
 from django import template
 from django.template.base import FilterExpression, NodeList, Parser, Token
+from django.urls import get_script_prefix
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language
 
@@ -20,7 +21,8 @@ class KeptNode(template.Node):
         self.texts: dict[Hashable, SafeString] = {}
 
     def render(self, context: Any) -> SafeString:
-        key = (get_language(), *[value.resolve(context) for value in self.values])
+        # Addresses begin with the prefix, which of a vote inside another site's page holds the person's ticket.
+        key = (get_language(), get_script_prefix(), *[value.resolve(context) for value in self.values])
         text = self.texts.get(key)
         if text is None:
             text = self.nodelist.render(context)
@@ -32,7 +34,7 @@ class KeptNode(template.Node):
 
 @register.tag
 def kept(parser: Parser, token: Token) -> KeptNode:
-    """Render what comes up to `endkept` once for each language and for all the values named here.
+    """Render what comes up to `endkept` once for each language, prefix of addresses and all the values named here.
 
     {% kept project.pk task.may_stop %}...{% endkept %}: all that the part reads must be told apart by them, and it may
     hold nothing of the request, such as a CSRF token.

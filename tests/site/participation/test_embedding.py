@@ -88,6 +88,23 @@ def test_people_join_answer_and_undo_without_any_cookie(embedded):
     assert f'value="http://testserver{reverse("resume", args=[person.resume_token])}"' in html
 
 
+@pytest.mark.parametrize("headers", [{}, {"HX-Request": "true"}], ids=["page", "fragment"])
+def test_nobody_reads_the_ticket_of_somebody_else(embedded, headers):
+    """What a process keeps of a page for others holds no address that is one person's own."""
+    Project.objects.update(ideas_open=True, known_button=True)
+    first, second = (joined(embedded, Client(), name) for name in ("Quiet Newt", "Loud Newt"))
+    assert first != second
+    seen = Client()
+    seen.post(reverse("join", args=[embedded.join_token]), {"pseudonym": "Newt without a frame"})
+    for prefix in (first, second, "/"):
+        address = f"{prefix}projects/{embedded.pk}/label/"
+        html = seen.get(address).content.decode()
+        answer = re.search(r'<form id="answer" method="post" action="([^"]+)"', html)[1]
+        html += seen.post(answer, {"answer": "a"}, follow=True, headers=headers).content.decode()
+        assert f'href="{address}enough/"' in html
+        assert {one for one in re.findall(r"/embed/[^/]+/", html)} <= {prefix}, prefix
+
+
 def test_a_ticket_opens_nothing_else(embedded, alice):
     client = signed_in(alice)
     prefix = joined(embedded, client)
