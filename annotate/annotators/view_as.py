@@ -19,6 +19,7 @@ from django.views.decorators.http import require_http_methods
 from annotate import access
 from annotate.access import SignedInRequest
 from annotate.audit import record_event
+from annotate.labelling.navigation import TaskAddresses
 from annotate.labelling.own_answers.views import own_answers_page
 from annotate.labelling.preview.queries import TOKEN
 from annotate.labelling.queries import current_task
@@ -50,8 +51,8 @@ class ViewedPage:
         return self.at(self.page)
 
     @property
-    def before(self) -> str:
-        return self.here
+    def addresses(self) -> TaskAddresses:
+        return TaskAddresses(label=self.here, ahead="", undo=self.here, done=self.here)
 
     @property
     def task(self) -> str:
@@ -151,6 +152,7 @@ def shown(request: HttpRequest, template: str, seen: ViewedPage, context: dict[s
         "project": seen.annotator.project,
         "annotator": stand_in,
         "user": AnonymousUser(),
+        "addresses": seen.addresses,
         "preview": seen,
         "seen": seen,
         "resume_link": request.build_absolute_uri(reverse("resume", args=[TOKEN])),

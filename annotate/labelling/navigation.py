@@ -1,6 +1,8 @@
 """Ways between the pages that annotators see, and the random numbers of those pages."""
 
 import random
+from dataclasses import dataclass
+from functools import lru_cache
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponseRedirect
@@ -9,6 +11,26 @@ from django.urls import get_script_prefix, reverse
 from annotate.models import Annotator
 
 RNG = random.SystemRandom()
+
+
+@dataclass(frozen=True)
+class TaskAddresses:
+    """Where the links and forms of a task page lead, but for those that a presentation's token is part of."""
+
+    label: str
+    ahead: str
+    undo: str
+    done: str
+
+
+def task_addresses(project_id: UUID) -> TaskAddresses:
+    return addresses_under(get_script_prefix(), project_id)
+
+
+@lru_cache(maxsize=1000)
+def addresses_under(prefix: str, project_id: UUID) -> TaskAddresses:
+    """Return a project's addresses. prefix: what they begin with, by which they are remembered."""
+    return TaskAddresses(*(reverse(name, args=[project_id]) for name in ("label", "ahead", "undo", "done")))
 
 
 def redirect_to_task(project_id: UUID) -> HttpResponseRedirect:

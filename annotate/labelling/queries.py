@@ -4,6 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from django.utils.formats import localize
+from django.utils.translation import gettext as _
+
 from annotate.core.differences import mark_differences
 from annotate.core.errors import UserError
 from annotate.core.languages import language_name
@@ -126,6 +129,16 @@ class Task:
         return self.n_done + self.n_before + 1
 
     @property
+    def heading(self) -> str:
+        """Return what a screen reader says first of the task."""
+        if self.practice:
+            numbers = {"n": localize(self.practice.number), "of": localize(self.practice.n)}
+            return _("Practice %(n)s of %(of)s.") % numbers
+        if self.cap:
+            return _("Task %(n)s of %(cap)s.") % {"n": localize(self.number), "cap": localize(self.cap)}
+        return _("Task %(n)s.") % {"n": localize(self.number)}
+
+    @property
     def may_stop(self) -> bool:
         """Return whether “Enough for now” is offered: from the first task on, where no code waits at the end."""
         return (bool(self.token) or self.n_done > 0) and not self.has_ending and not self.practice
@@ -148,6 +161,11 @@ class Task:
     @property
     def graded(self) -> bool:
         return self.type.is_graded
+
+    @property
+    def choices(self) -> tuple[tuple[str, str], ...]:
+        """Return the letter of each item and the words on the button that chooses it."""
+        return tuple((option.letter, option.words) for option in self.options)
 
     @property
     def buttons(self) -> list[ExtraAnswer]:

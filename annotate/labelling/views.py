@@ -31,7 +31,7 @@ from annotate.labelling.asked_tasks import project_for_task
 from annotate.labelling.forms import AnswerForm
 from annotate.labelling.known_items import undo_last
 from annotate.labelling.last_answers import LastAnswer
-from annotate.labelling.navigation import RNG, own_link, redirect_to_task
+from annotate.labelling.navigation import RNG, own_link, redirect_to_task, task_addresses
 from annotate.labelling.queries import current_task
 from annotate.labelling.requirements import StepRequired
 from annotate.labelling.time_left import parse_client_timing
@@ -177,10 +177,12 @@ def task_page(
         "wording": wording,
         "task": task,
         "notice": notice,
+        "addresses": task_addresses(annotator.project_id),
         "preview": None,
     }
     if is_htmx(request):
-        return render(request, "labelling/task.html", context, status=status)
+        template = "labelling/answered.html" if task.is_shown else "labelling/task.html"
+        return render(request, template, context, status=status)
     context["languages"] = language_choices(annotator.project, wording.language)
     context["unsent"] = unsent_answer(request, annotator)
     context["resume_link"] = own_link(request, annotator)

@@ -23,6 +23,7 @@ from annotate.labelling.actions import Answer, check_answers
 from annotate.labelling.answer_text import describe_answers, summarize_answer
 from annotate.labelling.forms import AnswerForm
 from annotate.labelling.last_answers import LastAnswer
+from annotate.labelling.navigation import TaskAddresses
 from annotate.labelling.preview.queries import MAX_PREVIEW_ANSWERS, TOKEN, sample_task
 from annotate.labelling.views import is_htmx
 from annotate.labelling.wording import language_choices, requested_wording
@@ -31,7 +32,7 @@ from annotate.models import Annotator, Project
 
 @dataclass(frozen=True)
 class PreviewPosition:
-    """Where the page is; its templates send answers to these addresses in place of the real ones."""
+    """Where the page is."""
 
     project: Project
     n: int
@@ -46,8 +47,9 @@ class PreviewPosition:
         return self.at(self.n)
 
     @property
-    def before(self) -> str:
-        return self.at(max(0, self.n - 1))
+    def addresses(self) -> TaskAddresses:
+        """Return where the page's forms lead in place of the real ones: nothing is ahead, and undoing goes back."""
+        return TaskAddresses(label=self.here, ahead="", undo=self.at(max(0, self.n - 1)), done=self.here)
 
 
 @login_required
@@ -91,6 +93,7 @@ def task_page(
         "task": sample_task(wording, at.n, now=now, given=request.POST if refusal else None, last=last),
         "notice": f"{_('Your answer was not counted.')} {refusal}" if refusal else "",
         "resume_link": request.build_absolute_uri(reverse("resume", args=[TOKEN])),
+        "addresses": at.addresses,
         "preview": at,
     }
     template = "labelling/task.html" if is_htmx(request) else "labelling/preview.html"
