@@ -7,7 +7,8 @@ place of what changes:
     by_token(token=token)
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import chain
 from threading import local
 from typing import Any, Generic, TypeVar
 
@@ -95,36 +96,43 @@ class UpdateStatement:
 
 
 class CompiledInsert:
-    """An INSERT of one row of a model, whose SQL is ready, for one connection."""
+    """An INSERT of so many rows of a model, whose SQL is ready, for one connection."""
 
-    def __init__(self, model: type[Model], using: str) -> None:
+    def __init__(self, model: type[Model], using: str, n_rows: int) -> None:
         self.using, self.meta = using, (meta := model._meta)
         self.fields = [field for field in meta.local_concrete_fields if field is not meta.auto_field]
         if any(field.generated or (field.has_db_default() and not field.has_default()) for field in self.fields):
             raise TypeError(f"{meta.label} leaves columns to the database; insert it as any other model.")
         query = InsertQuery(model)
-        query.insert_values(self.fields, [model()])
+        query.insert_values(self.fields, [model() for _row in range(n_rows)])
         self.compiler: Any = query.get_compiler(using=using)
         self.connection = self.compiler.connection
         self.compiler.returning_fields = meta.db_returning_fields
-        [(self.sql, _params)] = self.compiler.as_sql()
+        [(self.sql, params)] = self.compiler.as_sql()
+        # PostgreSQL takes several rows as one array for each column.
+        self.by_column = len(params) - len(self.compiler.returning_params) < n_rows * len(self.fields)
         self.bound: tuple[Any, ...] = ()
         self.compiler.as_sql = lambda: [(self.sql, self.bound)]
 
-    def run(self, instance: Model) -> None:
-        values = [field.get_db_prep_save(field.pre_save(instance, True), self.connection) for field in self.fields]
+    def run(self, instances: Sequence[Model]) -> None:
+        rows = [
+            [field.get_db_prep_save(field.pre_save(instance, True), self.connection) for field in self.fields]
+            for instance in instances
+        ]
+        values = map(list, zip(*rows, strict=True)) if self.by_column else chain.from_iterable(rows)
         self.bound = (*values, *self.compiler.returning_params)
         with mark_for_rollback_on_error(using=self.using):
-            [row] = self.compiler.execute_sql(self.meta.db_returning_fields)
-        for field, value in zip(self.meta.db_returning_fields, row, strict=True):
-            setattr(instance, field.attname, value)
-        instance._state.adding, instance._state.db = False, self.using
+            returned = self.compiler.execute_sql(self.meta.db_returning_fields)
+        for instance, row in zip(instances, returned, strict=True):
+            for field, value in zip(self.meta.db_returning_fields, row, strict=True):
+                setattr(instance, field.attname, value)
+            instance._state.adding, instance._state.db = False, self.using
 
 
 class InsertStatement(Generic[M]):
-    """An INSERT of one row; calling it with a new instance stores that and returns it with its key.
+    """An INSERT; calling it with a new instance stores that and returns it with its key.
 
-    No signals are sent, and no column may be left to the database.
+    No signals are sent, and no column may be left to the database. It is compiled once for each number of rows.
     """
 
     def __init__(self, model: type[M]) -> None:
@@ -132,8 +140,13 @@ class InsertStatement(Generic[M]):
         self.thread = local()
 
     def __call__(self, instance: M) -> M:
-        compiled: CompiledInsert | None = getattr(self.thread, "compiled", None)
-        if compiled is None or compiled.connection is not connections[DEFAULT_DB_ALIAS]:
-            compiled = self.thread.compiled = CompiledInsert(self.model, router.db_for_write(self.model))
-        compiled.run(instance)
+        self.many([instance])
         return instance
+
+    def many(self, instances: Sequence[M]) -> None:
+        """Store new instances, at least one, in one statement."""
+        kept: dict[int, CompiledInsert] = self.thread.__dict__.setdefault("compiled", {})
+        compiled = kept.get(n := len(instances))
+        if compiled is None or compiled.connection is not connections[DEFAULT_DB_ALIAS]:
+            compiled = kept[n] = CompiledInsert(self.model, router.db_for_write(self.model), n)
+        compiled.run(instances)

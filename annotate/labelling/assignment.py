@@ -269,6 +269,7 @@ def reopen_presentation(
 
 
 insert_presentation = InsertStatement(Presentation)
+insert_presented_items = InsertStatement(PresentedItem)
 
 
 def create_presentation(
@@ -302,8 +303,8 @@ def create_presentation(
             ahead=ahead,
         )
     )
-    PresentedItem.objects.bulk_create(
-        PresentedItem(presentation=presentation, item_id=item, position=place) for place, item in enumerate(items)
+    insert_presented_items.many(
+        [PresentedItem(presentation=presentation, item_id=item, position=place) for place, item in enumerate(items)]
     )
     HANDED_OUT.add(presentation.token, annotator.project_id)
     return presentation

@@ -143,6 +143,17 @@ def test_an_inserted_row_is_that_of_create():
     assert project.item_sets.count() == 6
 
 
+def test_many_rows_are_inserted_by_one_statement_in_their_order(django_assert_num_queries):
+    project, insert = two_annotators(""), InsertStatement(ItemSet)
+    for keys in ("abc", "de", "fgh"):  # the first of each number compiles
+        rows = [ItemSet(project=project, key=key) for key in keys]
+        with django_assert_num_queries(1):
+            insert.many(rows)
+        assert [ItemSet.objects.get(pk=row.pk).key for row in rows] == list(keys)
+        assert not any(row._state.adding for row in rows)
+    assert "".join(project.item_sets.order_by("pk").values_list("key", flat=True)) == "abcdefgh"
+
+
 def test_an_insert_that_breaks_a_rule_leaves_nothing_and_the_next_one_works():
     project, insert = two_annotators(""), InsertStatement(ItemSet)
     insert(ItemSet(project=project, key="a"))
