@@ -102,7 +102,7 @@ def test_nobody_reads_the_ticket_of_somebody_else(embedded, headers):
         answer = re.search(r'<form id="answer" method="post" action="([^"]+)"', html)[1]
         html += seen.post(answer, {"answer": "a"}, follow=True, headers=headers).content.decode()
         assert f'href="{address}enough/"' in html
-        assert {one for one in re.findall(r"/embed/[^/]+/", html)} <= {prefix}, prefix
+        assert set(re.findall(r"/embed/[^/]+/", html)) <= {prefix}, prefix
 
 
 def test_a_ticket_opens_nothing_else(embedded, alice):
