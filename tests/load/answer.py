@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from urllib.parse import urlencode
 
 import django
 from django.core.management import call_command
@@ -20,6 +21,7 @@ from django.test import Client
 
 HERE = Path(__file__).resolve().parents[2]
 TOKEN = re.compile(r'/label/([\w-]{10,})/"')
+HELD = re.compile(r'data-token="([\w-]+)"')  # the token of the task, then that of the question ahead
 HIDDEN = re.compile(r'<input type="hidden" name="([\w-]+)" value="([^"]*)"')
 
 
@@ -49,12 +51,17 @@ def join(address: str) -> tuple[Client, str]:
 
 
 def answer_often(client: Client, page: str, n: int, rng: random.Random) -> str:
-    """Answers the task on the page and those that come after it; return the last page."""
+    """Answers the task on the page and those that come after it, as the page does; return the last page."""
     for _ in range(n):
-        token = TOKEN.search(page)
-        assert token, page[:500]
-        answer = {"answer": rng.choice("ab"), "response_ms": "1500"}
-        page = client.post(f"/label/{token[1]}/", answer, headers={"HX-Request": "true"}).content.decode()
+        token, ahead = [*HELD.findall(page), "", ""][:2]
+        form = {"answer": rng.choice("ab"), "response_ms": "1500", **({"shown": ahead} if ahead else {})}
+        reply = client.post(
+            f"/label/{token or TOKEN.findall(page)[0]}/",
+            urlencode(form),
+            content_type="application/x-www-form-urlencoded",
+            headers={"HX-Request": "true"},
+        )
+        page = reply.content.decode()
     return page
 
 
