@@ -61,12 +61,19 @@ class Block:
             return self._gather_wide(covariance)
         n, flat = len(covariance), covariance.ravel()
         rows, columns = self.items[:, :, None] * n, self.items[:, None, :]
-        local = flat[rows + columns]
+        cells = rows + columns
+        local = flat.take(cells)
         if self.others is not None:
             other_rows, other_columns = self.others[:, :, None] * n, self.others[:, None, :]
-            local -= flat[rows + other_columns]
-            local -= flat[other_rows + columns]
-            local += flat[other_rows + other_columns]
+            values = np.empty_like(local)
+            for row, column, combine in (
+                (rows, other_columns, np.subtract),
+                (other_rows, columns, np.subtract),
+                (other_rows, other_columns, np.add),
+            ):
+                np.add(row, column, out=cells)
+                flat.take(cells, out=values, mode="clip")  # every cell is inside; to raise, take() would copy them first
+                combine(local, values, out=local)
         return local
 
     def _gather_wide(self, covariance: Floats) -> Floats:
