@@ -90,8 +90,8 @@ def _possible(before: Ints) -> NDArray[np.bool_]:
     sets, result = np.arange(2**t), np.ones((2**t, n), dtype=bool)
     for item in range(t):
         asked = np.flatnonzero(before[:, item])
-        having = np.flatnonzero(sets >> item & 1)
         if len(asked):
+            having = np.flatnonzero(sets >> item & 1)
             result[np.ix_(having, asked)] &= (before[asked, item] & ~having[:, None]) == 0
     return result
 
