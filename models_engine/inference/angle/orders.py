@@ -242,14 +242,16 @@ class _Few(_Block):
     def mean(self) -> Floats:
         r = self.x.shape[1]
         factors, last = self._factors[0], [np.zeros_like(self._first[0])] * (2**r - 1) + [np.ones_like(self._first[0])]
-        mean = np.zeros_like(self.scores)
+        scores = np.ascontiguousarray(self.scores.transpose(2, 0, 1))
+        mean = np.zeros_like(scores)
         for items in range(2**r - 2, -1, -1):
             place = items.bit_count()
             for item in (one for one in range(r) if not items >> one & 1):
-                after = factors[:, :, item, place] * last[items | 1 << item]
+                after = factors[item, place] * last[items | 1 << item]
                 last[items] = last[items] + after
-                mean[:, :, item] += self._first[items] * after * self.scores[:, :, place]
-        return mean / np.maximum(self._first[-1], LEAST)[:, :, None]
+                mean[item] += self._first[items] * after * scores[place]
+        mean /= np.maximum(self._first[-1], LEAST)
+        return np.ascontiguousarray(mean.transpose(1, 2, 0))
 
     def covariance(self, share: Floats, exact: bool) -> Floats:
         if not exact:
@@ -264,25 +266,25 @@ class _Few(_Block):
     def _first(self) -> list[Floats]:
         """Return for each set of items the sum over their orders at the first places, (m, n_rankings) each."""
         factors = self._factors[0]
-        sums = [np.ones(factors.shape[:2])]
+        sums = [np.ones(factors.shape[2:])]
         for items in range(1, 2 ** self.x.shape[1]):
             place = items.bit_count() - 1
             parts = (
-                factors[:, :, item, place] * sums[items ^ 1 << item]
-                for item in range(self.x.shape[1])
-                if items >> item & 1
+                factors[item, place] * sums[items ^ 1 << item] for item in range(self.x.shape[1]) if items >> item & 1
             )
-            sums.append(np.add.reduce(list(parts)))
+            sums.append(sum(parts, start=np.zeros(factors.shape[2:])))
         return sums
 
     @cached_property
     def _factors(self) -> tuple[Floats, Floats]:
-        """Return exp(x_i score_j - largest of item i), at most 1, and the sum of those largest; both centred."""
-        products = (self.x - self.x.mean(axis=1, keepdims=True))[:, None, :, None] * (
-            self.scores - self._middle[:, :, None]
-        )[:, :, None, :]
-        largest = products.max(axis=3)
-        return np.exp(products - largest[:, :, :, None]), largest.sum(axis=2)
+        """Return exp(x_i score_j - largest of item i), (r, r, m, n_rankings), at most 1, and the sum of those largest,
+        (m, n_rankings); both centred.
+        """
+        x, scores = self.x - self.x.mean(axis=1, keepdims=True), self.scores - self._middle[:, :, None]
+        factors = x.T[:, None, :, None] * np.ascontiguousarray(scores.transpose(2, 0, 1))
+        largest = factors.max(axis=1)
+        factors -= largest[:, None]
+        return np.exp(factors, out=factors), largest.sum(axis=0)
 
 
 def _block(x: Floats, scores: Floats) -> _Block:

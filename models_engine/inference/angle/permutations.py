@@ -1,7 +1,7 @@
 """Sums over permutations: exact over all rankings compatible with a label, and over the places of a set."""
 
 from functools import lru_cache
-from itertools import permutations
+from itertools import combinations, permutations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,15 +71,43 @@ def _place_factors(eta: Floats) -> tuple[Floats, Floats]:
 def _subset_sums(place: Floats, before: Ints) -> Floats:
     """Return sums of products of place[item, its place, draw], (n_labels, n_draws)."""
     t, n_draws = place.shape[0], place.shape[2]
-    sums = np.zeros((2**t, len(before), n_draws))
-    sums[0] = 1.0
-    for step, item, subsets in _additions(t):
-        added = sums[subsets] * place[item, step]
-        needed = before[:, item]
-        if needed.any():
-            added *= ((needed & ~subsets[:, None]) == 0)[:, :, None]
-        sums[subsets | 1 << item] += added
-    return sums[-1]
+    possible = _possible(before)
+    sums = np.ones((1, len(before), n_draws))  # over the orders of each set of `step` items, those of a layer
+    for step, (sets, items, without) in enumerate(_layers(t)):
+        grown = np.zeros((len(sets), len(before), n_draws))
+        for last, rest in zip(items.T, without.T, strict=True):
+            added = sums[rest]
+            added *= place[last, step][:, None, :]
+            grown += added
+        grown *= possible[sets][:, :, None]
+        sums = grown
+    return sums[0]
+
+
+def _possible(before: Ints) -> NDArray[np.bool_]:
+    """Return (2^t, n_labels): whether the items of a set can come before all others, none of which must precede it."""
+    n, t = before.shape
+    sets, result = np.arange(2**t), np.ones((2**t, n), dtype=bool)
+    for item in range(t):
+        asked = np.flatnonzero(before[:, item])
+        if len(asked):
+            having = np.flatnonzero(sets >> item & 1)
+            result[np.ix_(having, asked)] &= (before[asked, item] & ~having[:, None]) == 0
+    return result
+
+
+@lru_cache
+def _layers(t: int) -> list[tuple[Ints, Ints, Ints]]:
+    """List, for sizes 1..t: the sets of that size (m,), their items (m, size), and where in the list of the sets of one
+    item less each is without that item, (m, size).
+    """
+    result, index = [], np.zeros(2**t, dtype=np.int64)
+    for size in range(1, t + 1):
+        items = np.array(list(combinations(range(t), size)), dtype=np.int64)
+        sets = (1 << items).sum(axis=1)
+        result.append((sets, items, index[sets[:, None] ^ 1 << items]))
+        index[sets] = np.arange(len(sets))
+    return result
 
 
 def compatible_moments(eta: Floats, before: Ints) -> tuple[Floats, Floats, Floats]:
@@ -92,7 +120,7 @@ def compatible_moments(eta: Floats, before: Ints) -> tuple[Floats, Floats, Float
     t, n = len(eta), len(before)
     factors, level = _place_factors(eta[None])
     total, first, second = np.empty(n), np.empty((n, t)), np.empty((n, t, t))
-    for rows in chunk_slices(n, 2**t * t * t, budget=2_000_000):
+    for rows in chunk_slices(n, 2**t * t, budget=200_000):
         total[rows], first[rows], second[rows] = _subset_moments(factors[0], before[rows])
     total = np.maximum(total, LEAST)
     mean = first / total[:, None]
@@ -100,24 +128,32 @@ def compatible_moments(eta: Floats, before: Ints) -> tuple[Floats, Floats, Float
 
 
 def _subset_moments(place: Floats, before: Ints) -> tuple[Floats, Floats, Floats]:
-    """Return sums of w, w y and w y y' over compatible rankings, w the product of place[item, its place]."""
-    t, n, scores = len(place), len(before), place_scores(len(place))
-    sums = (np.zeros((2**t, n)), np.zeros((2**t, n, t)), np.zeros((2**t, n, t, t)))
-    sums[0][0] = 1.0
+    """Return sums of w, w y and w y y' over compatible rankings, w the product of place[item, its place].
+
+    Of two items the earlier one's score is summed forwards, over the orders of a set, and the later one's taken when it
+    joins, times the sum over the orders of what is left, which are summed backwards.
+    """
+    t, n, scores, possible = len(place), len(before), place_scores(len(place)), _possible(before)
+    ahead, earlier, behind = np.zeros((2**t, n)), np.zeros((2**t, t, n)), np.zeros((2**t, n))
+    ahead[0] = behind[-1] = 1.0
     for step, item, subsets in _additions(t):
-        y = scores[step]
-        needed = before[:, item]
-        weight = place[item, step] * ((needed & ~subsets[:, None]) == 0)
-        zeroth, first, second = (one[subsets] for one in sums)
-        second[:, :, item, :] += y * first
-        second[:, :, :, item] += y * first
-        second[:, :, item, item] += y**2 * zeroth
-        first[:, :, item] += y * zeroth
         grown = subsets | 1 << item
-        sums[0][grown] += weight * zeroth
-        sums[1][grown] += weight[:, :, None] * first
-        sums[2][grown] += weight[:, :, None, None] * second
-    return sums[0][-1], sums[1][-1], sums[2][-1]
+        weight = place[item, step] * possible[grown]
+        ahead[grown] += (joined := weight * ahead[subsets])
+        scored = weight[:, None] * earlier[subsets]
+        scored[:, item] = scores[step] * joined
+        earlier[grown] += scored
+    first, second = np.zeros((n, t)), np.zeros((n, t, t))
+    for step, item, subsets in reversed(_additions(t)):
+        grown = subsets | 1 << item
+        rest = place[item, step] * possible[grown] * behind[grown]
+        behind[subsets] += rest
+        first[:, item] += (joined := scores[step] * np.einsum("sl,sl->l", rest, ahead[subsets]))
+        second[:, item, item] += scores[step] * joined
+        both = scores[step] * np.einsum("sl,sil->li", rest, earlier[subsets])
+        second[:, item, :] += both
+        second[:, :, item] += both
+    return ahead[-1], first, second
 
 
 @lru_cache

@@ -20,6 +20,7 @@ MAX_BLOCK_NUMBERS = 2_500_000
 MIN_PAIRS_PER_ITEM = 1.6  # from which item space is cheaper than pair space; a solve costs four times as much there
 MIN_WIDE_BLOCK = 50  # local coordinates from which some rows of the items' matrix at a time are quicker
 TILE_NUMBERS = 65_536  # of these rows: half a megabyte
+MAX_FEW_ITEMS = 64  # items in all up to which products with each coordinate's weights of them are quicker still
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +58,9 @@ class Block:
 
     def gather(self, covariance: Floats) -> Floats:
         """Return the covariance of the local coordinates, (U, d, d), given that of the items (n_items, n_items)."""
+        if self.is_wide and len(covariance) <= MAX_FEW_ITEMS:
+            weights = self._item_weights(len(covariance))
+            return weights @ covariance @ weights.transpose(0, 2, 1)
         if self.is_wide:
             return self._gather_wide(covariance)
         n, flat = len(covariance), covariance.ravel()
@@ -91,6 +95,11 @@ class Block:
                 else:
                     local[rows] -= values
         return local.reshape(n_annotators, d, d)
+
+    def _item_weights(self, n_items: int) -> Floats:
+        """Return each local coordinate as a weighted sum of items: its weights, (U, d, n_items)."""
+        one = np.eye(n_items)
+        return one[self.items] - (0.0 if self.others is None else one[self.others])
 
     @cached_property
     def _by_item(self) -> list[tuple[Ints, Ints]]:
@@ -191,8 +200,13 @@ class Block:
         return [(own + self.items[:, None, :]).ravel(), below], [(own + self.others[:, None, :]).ravel()]
 
     def scatter_wide(self, local: Floats, total: Floats) -> None:
-        """Add local matrices (U, d, d) to `total` (n_items, n_items), some of its rows at a time."""
-        n_items, by_row = len(total), local.reshape(-1, local.shape[2])
+        """Add local matrices (U, d, d) to `total` (n_items, n_items); of many items some of its rows at a time."""
+        n_items = len(total)
+        if n_items <= MAX_FEW_ITEMS:
+            weights = self._item_weights(n_items)
+            total += (weights.transpose(0, 2, 1) @ local @ weights).sum(axis=0)
+            return
+        by_row = local.reshape(-1, local.shape[2])
         for sign, order in zip((1.0, -1.0), self._by_item, strict=False):
             for rows, cells, first in self._tiles(order, n_items):
                 values, part = sign * by_row[rows].ravel(), total[first : first + _tile_height(n_items)]

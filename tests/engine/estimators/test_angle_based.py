@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from itertools import permutations
+from itertools import combinations, permutations
 
 import numpy as np
 import pytest
@@ -122,6 +122,27 @@ def test_a_concentration_of_any_size_has_a_normaliser_a_mean_length_and_directio
     for one in kappa:
         draws = sample_directions(mean, np.full(20_000, one), np.random.default_rng(0))
         assert_allclose((draws[:, 1:] ** 2).sum(axis=1).mean(), (p - 1) / one, rtol=0.05)
+
+
+@pytest.mark.parametrize("t", [2, 3, 6])
+def test_sums_and_moments_under_any_constraints_equal_enumeration(t):
+    rng, places = np.random.default_rng(t), all_places(t)
+    eta, before = rng.normal(size=t) * 4, np.zeros((20, t), dtype=np.int64)
+    for row in before[1:]:  # of some items in a drawn order, each before some of the later ones
+        some = rng.permutation(t)[: rng.integers(2, t + 1)]
+        for one, other in combinations(some, 2):
+            row[other] |= int(rng.integers(2)) << one
+    y, weight = place_scores(t)[places], np.exp(place_scores(t)[places] @ eta)
+    needs = before[:, None] >> np.arange(t)[:, None] & 1  # (label, earlier, later)
+    agrees = ((places[:, :, None] < places[:, None, :]) | (needs[:, None] == 0)).all(axis=(2, 3))
+    share = weight * agrees
+    share /= share.sum(axis=1, keepdims=True)
+    level, mean, spread = compatible_moments(eta, before)
+    assert len(np.unique(agrees, axis=0)) > 1
+    assert_allclose(log_compatible(eta[None], before)[0], np.log(agrees @ weight), rtol=1e-12, atol=1e-12)
+    assert_allclose(level, np.log(agrees @ weight), rtol=1e-12, atol=1e-12)
+    assert_allclose(mean, share @ y, atol=1e-12)
+    assert_allclose(spread, np.einsum("lr,ri,rj->lij", share, y, y) - np.einsum("li,lj->lij", mean, mean), atol=1e-12)
 
 
 @pytest.mark.parametrize("length", [1.0, 1e3, 1e6, 1e12])

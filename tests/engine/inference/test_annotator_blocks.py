@@ -27,10 +27,12 @@ def bases(block: Block) -> np.ndarray:
 @pytest.mark.parametrize("n_labels", [60, 400])
 @pytest.mark.parametrize("wide", [True, False])
 @pytest.mark.parametrize("numbers", [200, 1_000_000])
-@pytest.mark.parametrize("height", [1, 2, 100])
+@pytest.mark.parametrize("height", [1, 2, 100, None])
 def test_matrices_go_to_items_and_back(monkeypatch, n_labels, wide, numbers, height):
-    """Few numbers make blocks of few annotators, which wait for each other or not. height: rows of a tile, of nine."""
-    monkeypatch.setattr(annotator_blocks, "TILE_NUMBERS", height * N_ITEMS)
+    """Few numbers make blocks of few annotators, which wait for each other or not. height: rows of a tile, of nine;
+    None: by products."""
+    monkeypatch.setattr(annotator_blocks, "MAX_FEW_ITEMS", N_ITEMS if height is None else 0)
+    monkeypatch.setattr(annotator_blocks, "TILE_NUMBERS", (height or 1) * N_ITEMS)
     monkeypatch.setattr(annotator_blocks, "MIN_WIDE_BLOCK", 1 if wide else 1_000)
     monkeypatch.setattr(annotator_blocks, "MAX_BLOCK_NUMBERS", numbers)
     rng, blocks = np.random.default_rng(1), build_blocks(sites_of(n_labels))
