@@ -3,7 +3,7 @@
 GERMAN = {
     "name": "Was aus dem alten Freibad wird",
     "question": "Was soll aus dem alten Freibad werden?",
-    "more_means": "lieber",
+    "more_means": "besser",
     "instructions": "Immer zwei Vorschläge: Wähle den, den du lieber hättest.",
 }
 POOL = [

@@ -27,6 +27,7 @@ let confirmedAt = 0;
 let said = ""; // what the answer on its way says, for screen readers
 let attempts = 0;
 let timer = null;
+let renewed = false; // since an answer was refused, another token has been fetched
 let following = ""; // where the answer goes that is on its way while the task after it is shown
 let later = ""; // the form pressed meanwhile: it follows when the server has that answer
 let shown = null;
@@ -37,6 +38,8 @@ const annotator = () => task().dataset.annotator;
 const isTask = (text) => /<section id="task"/.test(text);
 const ownPath = () => document.getElementById("answer")?.getAttribute("action");
 const parse = (text) => new DOMParser().parseFromString(text, "text/html").getElementById("task");
+// Signing in or out in another tab turns the token that guards forms: the cookie has the one that counts.
+const csrfToken = () => document.cookie.match(/(?:^|; )csrftoken=([^;]+)/)?.[1];
 const concernsTask = (detail) => detail.target?.id === "task";
 
 // --- Answering --------------------------------------------------------------------------------------------------------
@@ -71,6 +74,12 @@ document.addEventListener("submit", (event) => {
   event.stopImmediatePropagation();
 }, { capture: true });
 
+// Start, Continue and Finish are sent by the browser itself.
+document.addEventListener("submit", (event) => {
+  const field = event.target.querySelector("[name=csrfmiddlewaretoken]");
+  if (field && csrfToken()) field.value = csrfToken();
+});
+
 // Shows the task held ready, if there is one, and sends the answer that was kept behind it.
 function goOn() {
   if (ahead.isHeld()) {
@@ -91,10 +100,8 @@ document.addEventListener("htmx:configRequest", ({ detail }) => {
   if (!concernsTask(detail)) return;
   inFlight = true;
   detail.timeout = 20_000;
-  // The cookie is right even if somebody signed in or out in another tab since this page was made.
-  const csrf = document.cookie.match(/(?:^|; )csrftoken=([^;]+)/)?.[1];
-  if (csrf) {
-    detail.headers["X-CSRFToken"] = csrf;
+  if (csrfToken()) {
+    detail.headers["X-CSRFToken"] = csrfToken();
     detail.formData.delete("csrfmiddlewaretoken");
   }
   if (detail.elt.id === "answer") keepAnswer(detail);
@@ -190,6 +197,7 @@ document.addEventListener("htmx:afterRequest", ({ detail }) => {
       setTimeout(resend, 2 * CONFIRM_MS); // another tab's may be left
     }
     attempts = 0;
+    renewed = false;
     if ("shown" in parse(xhr.responseText).dataset) catchUp();
   } else if (isAnswer) {
     notDelivered(xhr.status, unsent.path);
@@ -262,12 +270,27 @@ function notDelivered(status, path) {
   else if (status === 404) {
     drop(annotator(), path);
     state("gone");
-  } else if (status === 403) state("reload");
-  else {
-    state("retry");
-    timer = setTimeout(resend, 1000 * Math.min(1.6 ** attempts, LONGEST_WAIT_S) * (0.75 + Math.random() / 2));
-    attempts += 1;
+  } else if (status === 403 && renewed) state("reload");
+  else if (status === 403) renewToken();
+  else sendLater();
+}
+
+function sendLater() {
+  state("retry");
+  timer = setTimeout(resend, 1000 * Math.min(1.6 ** attempts, LONGEST_WAIT_S) * (0.75 + Math.random() / 2));
+  attempts += 1;
+}
+
+// The token was turned while the answer was on its way, or its cookie is gone: this page, asked for again, brings one.
+async function renewToken() {
+  try {
+    await fetch(task().dataset.path);
+  } catch {
+    sendLater();
+    return;
   }
+  renewed = true;
+  resend();
 }
 
 function state(name) {

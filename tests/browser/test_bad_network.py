@@ -173,6 +173,55 @@ def test_a_token_turned_in_another_tab_costs_nothing(live_site, page, project):
     assert labels(annotator) == [("choice", 0)]
 
 
+def test_an_answer_refused_for_its_token_is_sent_again_with_a_fresh_one(live_site, page, project):
+    annotator = come_in_prepared(page, live_site, project)
+    page.context.clear_cookies(name="csrftoken")
+    with page.expect_response("**/label/*/") as refused:
+        page.keyboard.press("1")
+    assert refused.value.status == 403
+    expect_done(page, 1)
+    expect(page.locator("#unsent")).to_be_hidden()
+    page.context.clear_cookies(name="csrftoken")
+    page.keyboard.press("2")  # a later refusal is mended, too
+    expect_done(page, 2)
+    assert labels(annotator) == [("choice", 0), ("choice", 1)]
+
+
+def test_an_answer_refused_again_is_kept_and_a_button_sends_it(live_site, page, axe, project):
+    annotator = come_in_prepared(page, live_site, project)
+    refused = []
+
+    def spoil(route):
+        refused.append(route.request.post_data)
+        route.continue_(headers={**route.request.headers, "x-csrftoken": "b" * 32})
+
+    page.route(
+        re.compile(r"/label/[^/]+/$"),
+        lambda route: spoil(route) if route.request.method == "POST" else route.continue_(),
+    )
+    page.keyboard.press("1")
+    unsent = page.locator("#unsent")
+    expect(unsent.get_by_text("This page is out of date.")).to_be_visible()
+    expect(unsent).to_contain_text("allow cookies for this site")
+    assert len(refused) == 2
+    assert labels(annotator) == []
+    axe(page)
+    page.unroute_all()
+    unsent.get_by_role("link", name="Reload").click()
+    expect_done(page, 1)
+    assert labels(annotator) == [("choice", 0)]
+
+
+def test_a_token_turned_in_another_tab_does_not_stop_who_looks_again(live_site, page, project):
+    come_in_prepared(page, live_site, project)
+    type(project).objects.update(state="paused")
+    page.reload()
+    page.context.add_cookies([{"name": "csrftoken", "value": "a" * 32, "url": live_site}])
+    type(project).objects.update(state="open")
+    page.get_by_role("button", name="Look again").click()
+    expect(page.locator("#answer")).to_be_visible()
+
+
 def test_a_pause_meanwhile_is_told_in_place(live_site, page, axe, project):
     annotator = come_in(page, live_site, project)
     type(project).objects.update(state="paused")

@@ -47,6 +47,9 @@ def test_an_idea_is_sent_approved_and_seen_and_the_end_shows_the_result(
     page.locator("button[value=a]").click()
     expect(page.locator("#option-a, #option-b").filter(has_text="More trees along our streets")).to_have_count(1)
     page.locator("button[value=a]").click()
+    page.set_viewport_size({"width": 1440, "height": 900})
+    first, last = (link.bounding_box() for link in page.locator(".labelling-ways > a").all())
+    assert abs((first["x"] + last["x"] + last["width"]) / 2 - 720) < 2  # in the middle, as the answers above them
     page.get_by_role("link", name="Enough for now").click()
     expect(page.get_by_role("heading", name="What others think")).to_be_visible()
     assert not sideways(page)

@@ -63,13 +63,14 @@ def test_viewers_look_and_change_nothing(project, vera, items, name):
 # --- States -----------------------------------------------------------------------------------------------------------
 
 
-def test_no_labels_yet_says_what_to_do(owner, project, vera):
-    html = page(owner, project)
+@pytest.mark.parametrize("name", ["ranking", "tastes"])
+def test_no_labels_yet_says_what_to_do(owner, project, vera, name):
+    html = page(owner, project, name)
     assert "No answers yet." in html
     assert "Share the join link, or answer a few yourself." in html
     viewer = Client()
     viewer.force_login(vera, BACKEND)
-    assert "Share the join link" not in page(viewer, project)
+    assert "Share the join link" not in page(viewer, project, name)
 
 
 @pytest.mark.parametrize(
