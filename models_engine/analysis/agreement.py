@@ -57,7 +57,9 @@ def krippendorff_alpha(data: Comparisons, level: float = 0.9) -> Agreement:
     once per unit, with the first answer. A ranking answers every pair of unequal ranks, so if all rank the same items
     D_o = (1 - mean Kendall's tau) / 2. The order of a pair's items is arbitrary, so D_e treats both as equally
     frequent. Interval: delta method for the ratio sum(m_u d_u) / sum(m_u) over units, D_e fixed; answers of two
-    annotators to one larger set are not independent between units, which `variance_inflation` corrects for.
+    annotators to one larger set are not independent between units, which `variance_inflation` corrects for. Where all
+    units are alike, as in unanimity or where there is one, that would have no width: there it is Wilson's for D_o over
+    as many units.
     """
     pairs = data.pairs()
     used = pairs.weight > 0
@@ -83,12 +85,13 @@ def krippendorff_alpha(data: Comparisons, level: float = 0.9) -> Agreement:
     if expected <= 0:  # all answers are ties: agreement cannot be distinguished from chance
         return Agreement(float("nan"), float("nan"), float("nan"), len(m), int(n))
     observed = float((m * differ).sum() / n)
-    error = (
-        float(np.sqrt(variance_inflation(data, float((m * (m - 1)).sum())) * (m**2 * (differ - observed) ** 2).sum()))
-        / n
-    )
+    alpha, inflation = 1 - observed / expected, variance_inflation(data, float((m * (m - 1)).sum()))
+    if np.ptp(differ) < ROUNDING:
+        least, most = wilson_interval(observed, len(m) / inflation, level)
+        low, high = 1 - max(most, observed) / expected, 1 - min(least, observed) / expected  # but for rounding
+        return Agreement(alpha, max(-1.0, low), min(1.0, high), len(m), int(n))
+    error = float(np.sqrt(inflation * (m**2 * (differ - observed) ** 2).sum())) / n
     reach = float(ndtri((1 + level) / 2)) * error / expected
-    alpha = 1 - observed / expected
     return Agreement(alpha, max(-1.0, alpha - reach), min(1.0, alpha + reach), len(m), int(n))
 
 

@@ -104,6 +104,27 @@ def test_alpha_is_zero_by_chance_and_one_for_unanimity():
     assert krippendorff_alpha(twice).n_units == 0
 
 
+@pytest.mark.parametrize("answers", [[1, 1], [1, 0]], ids=["agreed", "opposed"])
+def test_alpha_of_units_that_are_all_alike_has_an_interval(answers):
+    """The units' spread is 0, which says nothing of the next ones: the more units, the narrower."""
+    widths = []
+    for n in (1, 5, 50):
+        firsts, seconds = np.repeat(np.arange(n), 2), np.repeat(np.arange(n) + 1, 2)
+        found = krippendorff_alpha(Comparisons.from_pairs(firsts, seconds, answers * n, [0, 1] * n))
+        assert found.low <= found.alpha <= found.high
+        widths.append(found.high - found.low)
+    assert widths[0] > 0.5 > widths[2] > 0.04
+    assert widths[0] > widths[1] > widths[2]
+
+
+def test_an_interval_of_unanimity_holds_the_agreement_of_people_who_sometimes_err():
+    """Two people who disagree on 3% of the pairs agree on all of 20 in .54 of crowds, whose intervals still hold it."""
+    n = 20
+    agreed = Comparisons.from_pairs(np.repeat(np.arange(n), 2), np.repeat(np.arange(n) + 1, 2), [1] * 2 * n, [0, 1] * n)
+    found = krippendorff_alpha(agreed)
+    assert found.low < 1 - 2 * 0.03 < found.high == 1
+
+
 def test_first_shown_share_counts_labels_with_a_single_best_only():
     found = first_shown_share(Comparisons.from_pairs([0, 1, 2, 0], [1, 0, 0, 2], [1, 1, 0, 0.5], [0, 0, 0, 0]))
     assert (found.share, found.n, found.chance) == (pytest.approx(2 / 3), 3, 0.5)
