@@ -8,6 +8,7 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from annotate.core.quoting import quoted
 from annotate.criteria import named_criteria
 from annotate.dashboard.leaderboard.table import COLUMNS as BOARD_COLUMNS
 from annotate.files.columns import Column, Kind, Row
@@ -63,7 +64,7 @@ def why_none(stored: dict[str, Any], names: dict[int, str]) -> str:
         if set(stored["missing"].values()) == {NOT_STORED}:
             return _("It appears here with the next update of the ranking.")
         missing = ", ".join(
-            f"“{names.get(int(one), one)}”" for one, why in stored["missing"].items() if why != NOT_STORED
+            quoted(names.get(int(one), one)) for one, why in stored["missing"].items() if why != NOT_STORED
         )
         return _(
             "No leaderboard yet by %(names)s. The total appears once every criterion that counts has its leaderboard."

@@ -8,6 +8,7 @@ from django.core.paginator import Page, Paginator
 from django.utils.translation import gettext as _
 
 from annotate.core.charts import Interval, Scale, Span, Tick, place_span
+from annotate.core.quoting import quoted
 from annotate.criteria import Criterion, named_criteria
 from annotate.dashboard.overall.competitors import CompetitorTotal, competitor_total
 from annotate.dashboard.overall.places import Place, stored_places, track_places, tracks_of
@@ -177,7 +178,7 @@ def why_none(project: Project, row: DerivedRanking | None) -> str:
         return _("It appears here with the next fit, once people have compared some items by every criterion.")
     if row.details.get("why") == "missing":
         names = {str(one.number): one.name for one in named_criteria(project)}
-        missing = ", ".join(f"“{names.get(number, number)}”" for number in row.details["missing"])
+        missing = ", ".join(quoted(names.get(number, number)) for number in row.details["missing"])
         return _("No ranking yet by %(names)s. The total appears once every criterion that counts has its ranking.") % {
             "names": missing
         }

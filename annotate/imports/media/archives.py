@@ -12,6 +12,7 @@ from typing import IO, NamedTuple
 from django.core.files.uploadedfile import SimpleUploadedFile, UploadedFile
 from django.utils.translation import gettext as _
 
+from annotate.core.quoting import quoted
 from annotate.files.cells import check_characters, names_listed, shortened, tags_in, text_in
 from annotate.files.column_guessing import find, metadata_columns
 from annotate.files.decoding import decode
@@ -197,7 +198,7 @@ class Archive:
         try:
             text = decode(content(self.zip, self.files[name], MAX_FILE_BYTES), name).text
         except Unusable as problem:
-            raise BadFile(f"“{shortened(name)}”: {problem}") from problem
+            raise BadFile(f"{quoted(shortened(name))}: {problem}") from problem
         layout = guess_layout(text, name)
         return read_sheet(text, layout)
 
@@ -295,7 +296,7 @@ class Archive:
             return Picture(PurePosixPath(name).name), self.pages.read(name, data, place)
         picture = picture_in(self.zip, self.media[name])
         if picture.problem:
-            raise Unusable(f"“{shortened(name)}”: {picture.problem}")
+            raise Unusable(f"{quoted(shortened(name))}: {picture.problem}")
         return picture, None
 
     def sections(self, text: str, place: int, used: dict[str, int]) -> tuple[Picture, Document]:
@@ -307,7 +308,7 @@ class Archive:
             picture = picture_in(self.zip, self.media[self.path_of(name, place, used)])
             if picture.problem or picture.kind != kind:
                 problem = picture.problem or _("The file is not of the kind “%(kind)s”.") % {"kind": kind}
-                raise Unusable(f"“{shortened(name)}”: {problem}")
+                raise Unusable(f"{quoted(shortened(name))}: {problem}")
             data = picture.file.read() if picture.file else picture.content
             return self.pages.keep(place, data, picture.suffix), picture.description
 

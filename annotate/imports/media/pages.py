@@ -8,6 +8,7 @@ from typing import IO
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 
+from annotate.core.quoting import quoted
 from annotate.files.cells import shortened
 from annotate.files.limits import MAX_IMPORT_PAGES, Unusable
 from annotate.imports.media.documents import Document, read_document
@@ -33,7 +34,7 @@ class Pages:
                 name, data, lambda picture, suffix: self.keep(place, picture, suffix), MAX_IMPORT_PAGES - self.n
             )
         except Unusable as problem:
-            raise Unusable(f"“{shortened(name)}”: {problem}") from problem
+            raise Unusable(f"{quoted(shortened(name))}: {problem}") from problem
 
     def keep(self, place: int, data: bytes, suffix: str) -> str:
         """Keep one file of the item in this place; return its name in the zip file."""

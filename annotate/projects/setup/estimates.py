@@ -103,14 +103,12 @@ def cost_text(start: Preset) -> str:
     hours = round(minutes / 60)
     if minutes < MINUTES_SAID_AS_HOURS:
         taken = ngettext(
-            "That is about %(n)d minute of people's time in all. Multiply it by your hourly rate to get the cost.",
-            "That is about %(n)d minutes of people's time in all. Multiply them by your hourly rate to get the cost.",
+            "That is about %(n)d minute of people's time in all.",
+            "That is about %(n)d minutes of people's time in all.",
             minutes,
         )
         return taken % {"n": minutes}
-    return _(
-        "That is about %(n)s hours of people's time in all. Multiply them by your hourly rate to get the cost."
-    ) % {"n": format_integer(hours)}
+    return _("That is about %(n)s hours of people's time in all.") % {"n": format_integer(hours)}
 
 
 def accuracy_text(start: Preset, design: Design) -> str:

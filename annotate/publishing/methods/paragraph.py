@@ -7,6 +7,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotate.core.numbers import format_integer, format_number
+from annotate.core.quoting import quoted
 from annotate.criteria import Criterion
 from annotate.fitting.predicted_start import uses_predictions
 from annotate.labelling.asked_tasks import report_text, shows_pairs_only
@@ -112,7 +113,7 @@ def predictions_in(project: Project, fit: Fit) -> list[str]:
 
 def features_in(predicted: Mapping[str, Any]) -> str:
     """Return the features that predictions rest on, in words; of fits that did not keep how many, that alone."""
-    n, names = predicted.get("n_features"), [f"“{name}”" for name in predicted.get("features", [])]
+    n, names = predicted.get("n_features"), [quoted(name) for name in predicted.get("features", [])]
     if n is None:
         return _("their features")
     values = {"n": format_integer(n), "names": ", ".join(names)}
