@@ -76,7 +76,7 @@ class Block:
                 (other_rows, other_columns, np.add),
             ):
                 np.add(row, column, out=cells)
-                flat.take(cells, out=values, mode="clip")  # every cell is inside; to raise, take() would copy them first
+                flat.take(cells, out=values, mode="clip")  # all are inside; to raise, take() would copy them first
                 combine(local, values, out=local)
         return local
 
