@@ -11,6 +11,7 @@ from django.utils import timezone
 from annotate.criteria import Criterion
 from annotate.dashboard.ranking import table
 from annotate.fitting.estimator_choices import CAUTIONS
+from annotate.items.actions import set_title
 from annotate.models import Context, FitState, Item, Project, Tag, User
 from annotate.publishing.results_links.actions import make_link
 from models_engine.models import Estimate, Fit
@@ -364,6 +365,15 @@ def test_changed_words_of_the_project_are_not_hidden_by_the_cache(owner, project
     html = page(owner, project)
     assert "louder" in html
     assert "Which is louder?" in html
+
+
+def test_a_changed_title_is_not_hidden_by_the_cache(owner, project, items, alice):
+    """Titles are often people's names: one that was taken away is gone from the next page on."""
+    set_title(item=items[0], actor=alice, title="Ada of Newt", now=timezone.now())
+    spread_fit(project, items)
+    assert "Ada of Newt" in page(owner, project)
+    set_title(item=items[0], actor=alice, title="", now=timezone.now())
+    assert "Ada of Newt" not in page(owner, project)
 
 
 def test_the_plot_draws_every_row_and_is_a_file_too(owner, project, items):
