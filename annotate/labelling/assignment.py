@@ -333,14 +333,19 @@ def release_expired(project: Project, now: datetime, but: Annotator | None = Non
     if but:
         expired = expired.exclude(annotator=but)
     found = list(expired.order_by("leased_until").values_list("pk", "item_set_id")[:50])
-    return sum(release(project, *one) for one in found)
+    return sum(release(project, *one, expired_at=now) for one in found)
 
 
-def release(project: Project, presentation_id: int, item_set_id: int) -> bool:
-    """Give one presentation's set back, unless it was answered or released meanwhile."""
+def release(project: Project, presentation_id: int, item_set_id: int, expired_at: datetime | None = None) -> bool:
+    """Give one presentation's set back, unless it was answered or released meanwhile.
+
+    expired_at: only if its lease has run out by then; it may have been renewed since somebody looked.
+    """
     with write_transaction():
         advisory_lock(project.pk, shared=True)
         still_open = Presentation.objects.filter(pk=presentation_id, state=Presentation.State.OPEN)
+        if expired_at:
+            still_open = still_open.filter(leased_until__lt=expired_at)
         if not still_open.update(state=Presentation.State.EXPIRED):
             return False
         shown = PresentedItem.objects.filter(presentation=presentation_id)
@@ -374,8 +379,9 @@ def reclaim_expired_set(project: Project, presentation: Presentation, items: lis
 def release_open_presentation(annotator: Annotator) -> None:
     """Take the annotator's open presentation back, and the one leased ahead: their sets return to the pool."""
     for presentation in annotator.presentations.filter(state=Presentation.State.OPEN):
-        presentation.state = Presentation.State.EXPIRED
-        presentation.save(update_fields=["state"])
+        still_open = Presentation.objects.filter(pk=presentation.pk, state=Presentation.State.OPEN)
+        if not still_open.update(state=Presentation.State.EXPIRED):
+            continue  # whoever looks for expired leases was faster, and has counted it
         items = list(presentation.presented.values_list("item_id", flat=True))
         change = -1 if presentation.purpose == Purpose.ORDINARY else 0  # the same statements for a check
         count_presentation(presentation.item_set_id, items, change)

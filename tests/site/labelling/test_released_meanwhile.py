@@ -1,0 +1,73 @@
+"""Who takes a presentation back while another does, or while its lease is renewed: each set is counted down once."""
+
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+
+from annotate.labelling import assignment
+from annotate.labelling.actions import undo_label
+from annotate.models import Presentation
+from tests.conftest import NOW, make_annotator
+from tests.site.labelling.test_labels import counts_are_true
+from tests.site.labelling.test_question_ahead import answer, ask, open_one
+
+LONG_AFTER = NOW + assignment.lease_duration() + timedelta(minutes=1)
+
+
+class Once:
+    """Does something of another request after the first statement that begins so and has these words."""
+
+    def __init__(self, start: str, words: str, do) -> None:
+        self.start, self.words, self.do, self.done = start, words, do, False
+
+    def __call__(self, execute, sql, params, many, context):
+        result = execute(sql, params, many, context)
+        if not self.done and sql.startswith(self.start) and self.words in sql:
+            self.done = True
+            self.do()
+        return result
+
+
+@pytest.fixture
+def otter(project):
+    return make_annotator(project, "Quiet Otter")
+
+
+def test_a_set_given_back_by_two_is_counted_down_once(project, otter):
+    answer(ask(otter))
+    shown = open_one(otter)
+
+    def expire() -> None:
+        assert assignment.release(project, shown.pk, shown.item_set_id)
+
+    meanwhile = Once("SELECT", '"annotate_presentation"."purpose"', expire)
+    with connection.execute_wrapper(meanwhile):
+        assignment.release_open_presentation(otter)
+    assert meanwhile.done
+    shown.refresh_from_db()
+    assert shown.state == "expired"
+    counts_are_true(project)
+
+
+def test_an_undo_beside_an_expired_lease_counts_once(project, otter):
+    answer(ask(otter))
+    assignment.release_expired(project, LONG_AFTER)
+    undo_label(annotator=otter, now=LONG_AFTER)
+    counts_are_true(project)
+
+
+def test_a_lease_renewed_meanwhile_is_not_taken_away(project, otter):
+    shown = ask(otter, ahead=False)
+
+    def renew() -> None:
+        Presentation.objects.filter(pk=shown.pk).update(leased_until=LONG_AFTER + assignment.lease_duration())
+
+    meanwhile = Once("SELECT", "leased_until", renew)
+    with connection.execute_wrapper(meanwhile):
+        assert assignment.release_expired(project, LONG_AFTER) == 0
+    assert meanwhile.done
+    shown.refresh_from_db()
+    assert shown.state == "open"
+    assert assignment.release_expired(project, LONG_AFTER + 2 * assignment.lease_duration()) == 1
+    counts_are_true(project)
