@@ -10,6 +10,7 @@ from django.db import connection
 from django.db.models import Count, Exists, OuterRef
 
 from annotate.core.transactions import write_transaction
+from annotate.locks import advisory_lock
 from annotate.models import ANSWER_EVENTS, AnswerNotice, Label, PresentedItem, Project, Purpose, Webhook
 from annotate.webhooks.actions import enqueue_event
 
@@ -31,6 +32,7 @@ def enqueue_answer_events(now: datetime) -> bool:
     if project_id is None:
         return False
     with write_transaction():
+        advisory_lock(project_id, shared=True)  # nobody is erased between reading the notices and telling of them
         wanted = wanted_events(project_id)
         notices = AnswerNotice.objects.filter(project=project_id).order_by("pk")[:MAX_ANSWERS_IN_MESSAGE]
         batch = list(notices.select_related("label__annotator", "label__chosen", "label__presentation"))
@@ -89,7 +91,9 @@ def enqueue_complete_sets(project_id: UUID, batch: list[AnswerNotice], now: date
     ordinary = [label for label in given if label.presentation.purpose == Purpose.ORDINARY]
     new = Counter(label.presentation.item_set_id for label in ordinary)
     counts = n_counting(new, [notice.pk for notice in batch])
-    overlap = Project.objects.values_list("overlap", flat=True).get(pk=project_id)
+    overlap = Project.objects.values_list("overlap", flat=True).filter(pk=project_id).first()
+    if overlap is None:  # the project has just been deleted
+        return
     complete = [pk for pk, n_new in new.items() if counts.get(pk, 0) >= overlap > counts.get(pk, 0) - n_new]
     if complete:
         presentations = {label.presentation.item_set_id: label.presentation_id for label in ordinary}

@@ -57,11 +57,11 @@ def deliver_next(now: datetime) -> bool:
 
 
 def claim_next(now: datetime) -> WebhookDelivery | None:
-    """Claims the delivery that has waited longest; None where none is due."""
+    """Claims the delivery that has waited longest; None where none is due, or it has been deleted meanwhile."""
     due = WebhookDelivery.is_free(now)
     for delivery in WebhookDelivery.objects.filter(due).order_by("not_before", "pk")[:5]:
         if delivery.claim(due & Q(attempts=delivery.attempts), owner="", now=now):
-            return WebhookDelivery.objects.select_related("webhook").get(pk=delivery.pk)
+            return WebhookDelivery.objects.select_related("webhook").filter(pk=delivery.pk).first()
     return None
 
 

@@ -5,12 +5,16 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from django.db import connection, connections, transaction
+from django.utils import timezone
 
 from annotate.core.errors import AnnotatorErased
 from annotate.jobs.fit_requests import request_fit
 from annotate.locks import lock_annotator, lock_project
-from annotate.models import FitState
-from tests.conftest import make_annotator
+from annotate.models import AnswerNotice, FitState, Webhook, WebhookDelivery
+from annotate.privacy.erasure.actions import erase_annotator
+from annotate.webhooks.actions import add_webhook
+from annotate.webhooks.answers import BATCH_DELAY, enqueue_answer_events
+from tests.conftest import NOW, answer_one, make_annotator
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PATIENCE = 20
@@ -121,3 +125,21 @@ def test_the_first_labels_of_many_annotators_raise_one_number(several, project):
     with ThreadPoolExecutor(6) as pool:
         list(pool.map(one, range(6)))
     assert FitState.objects.get(project=project).wanted == 6
+
+
+def test_nobody_is_told_of_while_being_erased(project, alice, several):
+    """What was told before is deleted with the person, and what comes after has nothing of them to tell."""
+    annotator = make_annotator(project, "Quiet Otter")
+    add_webhook(
+        project=project, actor=alice, url="https://example.org/", events=[Webhook.Event.ANSWER_GIVEN.value], now=NOW
+    )
+    project.refresh_from_db()
+    answer_one(annotator)
+    assert AnswerNotice.objects.exists()
+    erasing = Held(lambda: erase_annotator(annotator=annotator, by="owner", now=timezone.now()))
+    assert erasing.has.wait(PATIENCE)
+    telling = Held(enqueue_answer_events, timezone.now() + BATCH_DELAY)
+    assert waits(telling)
+    erasing.end()
+    telling.end()
+    assert not WebhookDelivery.objects.exists()
