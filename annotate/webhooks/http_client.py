@@ -5,7 +5,8 @@ import ipaddress
 import socket
 import ssl
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from urllib.parse import SplitResult, urlsplit
 
@@ -59,18 +60,16 @@ def send(method: str, url: str, body: bytes | None, headers: dict[str, str], *, 
     host = str(parts.hostname)
     family, address = resolve(host, port)
     connection = http.client.HTTPConnection(host, port)
-    clock = threading.Timer(MAX_SECONDS, shut_down, [connection])
-    clock.daemon = True
     try:
         connection.sock = connect(family, address, parts)
-        clock.start()
-        if isinstance(connection.sock, ssl.SSLSocket):
-            connection.sock.do_handshake()
-        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        connection.request(method, target, body, {"Host": parts.netloc, "Connection": "close", **headers})
-        answer = connection.getresponse()
-        named = {name.lower(): value for name, value in answer.getheaders()}
-        return Answer(answer.status, named, answer.read(max_bytes) if max_bytes else b"")
+        with ended_after(MAX_SECONDS, connection.sock):
+            if isinstance(connection.sock, ssl.SSLSocket):
+                connection.sock.do_handshake()
+            target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+            connection.request(method, target, body, {"Host": parts.netloc, "Connection": "close", **headers})
+            answer = connection.getresponse()
+            named = {name.lower(): value for name, value in answer.getheaders()}
+            return Answer(answer.status, named, answer.read(max_bytes) if max_bytes else b"")
     except ssl.SSLError as error:
         raise Unreachable(
             gettext_noop("The certificate was not accepted: %(reason)s"),
@@ -81,7 +80,6 @@ def send(method: str, url: str, body: bytes | None, headers: dict[str, str], *, 
     except (OSError, http.client.HTTPException) as error:
         raise Unreachable(gettext_noop("The connection failed (%(reason)s)."), reason=type(error).__name__) from error
     finally:
-        clock.cancel()
         connection.close()
 
 
@@ -170,11 +168,26 @@ def connect(family: socket.AddressFamily, address: tuple, parts: SplitResult) ->
         raise
 
 
-def shut_down(connection: http.client.HTTPConnection) -> None:
+@contextmanager
+def ended_after(seconds: float, sock: socket.socket) -> Iterator[None]:
     """End a call whose other side drips its answer: closing alone would wait for whoever reads from the socket.
 
-    Of TLS it is the plain socket below that ends, since the TLS above is being read by another thread.
+    Raises TimeoutError where the answer was cut off. Of TLS it is the plain socket below that ends, since the TLS above
+    is being read by another thread.
     """
-    if (sock := connection.sock) is not None:
+    ended = threading.Event()
+
+    def end() -> None:
+        ended.set()
         with suppress(OSError):
             socket.socket.shutdown(sock, socket.SHUT_RDWR)
+
+    clock = threading.Timer(seconds, end)
+    clock.daemon = True
+    clock.start()
+    try:
+        yield
+    finally:
+        clock.cancel()
+    if ended.is_set():
+        raise TimeoutError

@@ -13,6 +13,7 @@ from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
+from django.db import connection
 from django.urls import reverse
 
 from annotate.management.commands.worker import create_worker
@@ -147,6 +148,21 @@ def test_a_try_whose_process_was_killed_is_made_again(project, loopback):
     assert webhooks_delivery.claim_next(NOW + WebhookDelivery.LEASE) == delivery
 
 
+def test_a_webhook_deleted_while_its_message_is_claimed_ends_nothing(project):
+    webhook = hook(project, "https://example.org/")
+    actions.send_test(webhook=webhook, now=NOW)
+
+    def delete(execute, sql, params, many, context):
+        result = execute(sql, params, many, context)
+        if sql.startswith("UPDATE") and "annotate_webhookdelivery" in sql:
+            Webhook.objects.filter(pk=webhook.pk).delete()
+        return result
+
+    with connection.execute_wrapper(delete):
+        assert webhooks_delivery.deliver_next(NOW) is False
+    assert not WebhookDelivery.objects.exists()
+
+
 def test_messages_are_forgotten_after_a_month_though_no_other_follows(project):
     message = actions.send_test(webhook=hook(project, "https://example.org/"), now=NOW)
     daily_cleanup.clean_up(NOW + webhooks_delivery.MAX_AGE)
@@ -189,6 +205,17 @@ def test_who_drips_an_answer_holds_up_nothing(loopback, monkeypatch, start):
     with dripping(start, b"x" * 200, sent := []) as server:
         with suppress(Unreachable):
             http_client.post(f"http://127.0.0.1:{server.getsockname()[1]}/", b"{}", {})
+    assert len(sent) < MOST_DROPS
+
+
+@pytest.mark.parametrize("length", [b"Content-Length: 200\r\n", b""])
+@pytest.mark.slow
+def test_nor_does_who_drips_a_body(loopback, monkeypatch, length):
+    """Half a body is no answer."""
+    monkeypatch.setattr(http_client, "MAX_SECONDS", 0.3)
+    with dripping(b"HTTP/1.1 200 Fine\r\n" + length + b"\r\n", b"x" * 200, sent := []) as server:
+        with pytest.raises(Unreachable, match="No answer"):
+            http_client.fetch(f"http://127.0.0.1:{server.getsockname()[1]}/", {}, max_bytes=1000)
     assert len(sent) < MOST_DROPS
 
 
