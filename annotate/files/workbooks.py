@@ -3,6 +3,7 @@
 import csv
 import io
 import zipfile
+import zlib
 from collections.abc import Iterator
 from datetime import date, datetime, time
 from importlib import import_module
@@ -57,7 +58,16 @@ def load(file: IO[bytes], name: str, *, results: bool) -> Any:
     openpyxl = import_module("openpyxl")  # where it is used: a process without it starts in less time
     try:
         return openpyxl.load_workbook(file, read_only=True, data_only=results, keep_links=False)
-    except (zipfile.BadZipFile, KeyError, ValueError, TypeError, SyntaxError, OSError, AttributeError) as error:
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        KeyError,
+        ValueError,
+        TypeError,
+        SyntaxError,
+        OSError,
+        AttributeError,
+    ) as error:
         raise damaged(name, error) from error
 
 
@@ -91,7 +101,7 @@ def csv_of(sheet: Any, written: Iterator[tuple[Any, ...]] | None, left: int) -> 
             if (size := out.tell() + sum(map(len, cells))) > MAX_FILE_BYTES:  # cells may share one long text
                 raise too_large(sheet.title, size)
             writer.writerow(cells)
-    except (zipfile.BadZipFile, KeyError, ValueError, TypeError, SyntaxError, OSError, IndexError) as error:
+    except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, TypeError, SyntaxError, OSError, IndexError) as error:
         raise damaged(sheet.title, error) from error
     return out.getvalue(), n_cells
 
@@ -147,7 +157,7 @@ def check_package(file: IO[bytes], name: str) -> bool:
             for info in infos:
                 check_size_of(package, info)
             found = [check_for_formulas(package, info, name) for info in infos]
-    except (zipfile.BadZipFile, NotImplementedError, EOFError, OSError, RuntimeError) as error:
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, OSError, RuntimeError) as error:
         raise damaged(name, error) from error
     file.seek(0)
     return any(found)

@@ -5,6 +5,7 @@ import json
 import math
 import stat
 import zipfile
+import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import IO, NamedTuple
@@ -151,7 +152,7 @@ def content(archive: zipfile.ZipFile, info: zipfile.ZipInfo, limit: int) -> byte
     try:
         with archive.open(info) as file:
             data = file.read(min(limit, info.file_size) + 1)
-    except (zipfile.BadZipFile, NotImplementedError, EOFError, OSError, RuntimeError, ValueError) as error:
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, OSError, RuntimeError, ValueError) as error:
         raise Unusable(
             _("The file is damaged in the zip file: %(problem)s. Pack it again.") % {"problem": error}
         ) from error

@@ -7,6 +7,7 @@ reads PDF and DOCX is loaded where it is used: most processes never read one, an
 import io
 import re
 import zipfile
+import zlib
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import PurePosixPath
@@ -38,7 +39,7 @@ CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]
 
 # What mammoth raises on documents that no word processor writes.
 UNREADABLE = (
-    *(zipfile.BadZipFile, ExpatError, SyntaxError, ValueError, TypeError),
+    *(zipfile.BadZipFile, zlib.error, ExpatError, SyntaxError, ValueError, TypeError),
     *(LookupError, AttributeError, OSError, RecursionError),
 )
 
@@ -189,7 +190,7 @@ def check_package(data: bytes) -> None:
                     raise Unusable(
                         _("The document declares XML entities, which no word processor does. Save it as PDF.")
                     )
-    except (zipfile.BadZipFile, NotImplementedError, EOFError, OSError, RuntimeError) as error:
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, OSError, RuntimeError) as error:
         raise Unusable(
             _("The document is damaged: %(problem)s. Save it again, or as PDF.") % {"problem": error}
         ) from error

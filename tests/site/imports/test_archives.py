@@ -142,6 +142,28 @@ def test_an_entry_that_lies_about_its_size_is_not_unfolded(monkeypatch):
     assert "The file has more than" in found.problem
 
 
+def damaged(content: bytes, name: str) -> bytes:
+    """Return a zip file whose entry of this name can't be unpacked, while its directory is whole."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        info = archive.getinfo(name)
+    start = info.header_offset + 30 + len(info.filename.encode())
+    assert info.compress_size > 8
+    return content[:start] + b"\xff" * info.compress_size + content[start + info.compress_size :]
+
+
+def deflated(files: dict[str, bytes]) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+    return file.getvalue()
+
+
+def test_an_entry_that_can_not_be_unpacked_is_named():
+    (found,) = rows(damaged(deflated({"a.png": png()}), "a.png"))
+    assert "The file is damaged in the zip file" in found.problem
+
+
 def test_a_damaged_archive_fails_with_its_reason(project):
     job = start_import(
         project=project, actor=None, kind="media", source="a.zip", file=ContentFile(b"PK\x03\x04x"), mapping={}, now=NOW

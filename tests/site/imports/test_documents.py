@@ -21,7 +21,7 @@ from annotate.projects.actions import delete_project
 from annotate.projects.copies.cloning import clone_project
 from tests.conftest import NOW
 from tests.site.documents import docx, pdf
-from tests.site.imports.test_archives import media, packed, png
+from tests.site.imports.test_archives import damaged, media, packed, png
 from tests.site.pages import signed_in
 
 __all__ = ["media"]
@@ -116,6 +116,7 @@ def kept(picture: bytes, suffix: str) -> str:
         ("a.docx", lambda: docx("<w:p/>"), "has no text and no pictures"),
         ("a.docx", lambda: docx("x" * 100_001), "the limit is 100000. Divide it."),
         ("a.docx", lambda: docx("<w:p><w:r>"), "damaged or unusual"),
+        ("a.docx", lambda: damaged(docx("Hi" * 99), "word/document.xml"), "The document is damaged"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_says_why_and_what_helps(name, make, message):

@@ -14,7 +14,7 @@ from annotate.files.workbooks import read_workbook
 from annotate.models import Item
 from tests.site.api_client import Api
 from tests.site.imports.test_api import hand_in
-from tests.site.imports.test_archives import media, packed
+from tests.site.imports.test_archives import damaged, media, packed
 from tests.site.pages import signed_in
 
 __all__ = ["media"]
@@ -97,6 +97,12 @@ def test_too_much_is_refused_with_the_limit(monkeypatch, limit, value, message):
     monkeypatch.setattr(workbooks, limit, value)
     with pytest.raises(BadFile, match=message):
         read(xlsx(A=PUPILS))
+
+
+@pytest.mark.parametrize("name", ["xl/workbook.xml", "xl/worksheets/sheet1.xml", "[Content_Types].xml"])
+def test_a_part_that_can_not_be_unpacked_is_refused(name):
+    with pytest.raises(BadFile):
+        read(damaged(xlsx(Sheet=[["text"], ["one"]]), name))
 
 
 @pytest.mark.parametrize(
