@@ -21,6 +21,8 @@ SUFFIX = ".xlsx"
 MAX_SHEETS = 20
 EMPTY_ROWS = 1_000  # without a cell, after which a sheet has ended
 FORMULA = b"<f"
+# What openpyxl raises on workbooks that no spreadsheet writes, and besides in places AttributeError or IndexError.
+UNREADABLE = (zipfile.BadZipFile, zlib.error, KeyError, ValueError, TypeError, SyntaxError, OSError)
 
 
 class SheetText(NamedTuple):
@@ -58,16 +60,7 @@ def load(file: IO[bytes], name: str, *, results: bool) -> Any:
     openpyxl = import_module("openpyxl")  # where it is used: a process without it starts in less time
     try:
         return openpyxl.load_workbook(file, read_only=True, data_only=results, keep_links=False)
-    except (
-        zipfile.BadZipFile,
-        zlib.error,
-        KeyError,
-        ValueError,
-        TypeError,
-        SyntaxError,
-        OSError,
-        AttributeError,
-    ) as error:
+    except (*UNREADABLE, AttributeError) as error:
         raise damaged(name, error) from error
 
 
@@ -101,7 +94,7 @@ def csv_of(sheet: Any, written: Iterator[tuple[Any, ...]] | None, left: int) -> 
             if (size := out.tell() + sum(map(len, cells))) > MAX_FILE_BYTES:  # cells may share one long text
                 raise too_large(sheet.title, size)
             writer.writerow(cells)
-    except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, TypeError, SyntaxError, OSError, IndexError) as error:
+    except (*UNREADABLE, IndexError) as error:
         raise damaged(sheet.title, error) from error
     return out.getvalue(), n_cells
 
