@@ -10,7 +10,6 @@ from django.db.models import Count, Max
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.template.loader import render_to_string
-from django.utils import timezone
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language
 from django.views.decorators.gzip import gzip_page
@@ -33,13 +32,13 @@ from annotate.dashboard.trust.queries import trust as trust_page
 from annotate.fitting.published import published_fit
 from annotate.fitting.stored_best_worst import best_worst_counts
 from annotate.fitting.stored_provisional import newest_answers
-from annotate.models import EventVerb, Item, Project
+from annotate.items.title_changes import last_title_change
+from annotate.models import Item, Project
 from models_engine.models import Fit
 
 # The ranking as most watchers see it is drawn once per fit; other orders and searches are drawn for who asks.
 CACHED_PAGES = 5
 CACHE_SECONDS = 300
-TITLES_CHANGED = (EventVerb.ITEM_TITLE_CHANGED, EventVerb.ITEMS_TRANSLATED)
 
 
 @login_required
@@ -108,9 +107,7 @@ def ranking_html(
 def items_version(project: Project) -> tuple[Any, ...]:
     """Change whenever the project's items do. Of changed titles those that something kept may not have seen count."""
     values = project.items.aggregate(n=Count("pk"), last=Max("pk"), retired=Count("retired_at"), when=Max("retired_at"))
-    since = timezone.now() - timedelta(seconds=2 * CACHE_SECONDS)
-    titles = project.events.filter(verb__in=TITLES_CHANGED, at__gt=since).aggregate(last=Max("pk"))
-    return (*values.values(), titles["last"])
+    return (*values.values(), last_title_change(project, timedelta(seconds=2 * CACHE_SECONDS)))
 
 
 @login_required

@@ -8,6 +8,7 @@ from typing import Any
 from django.db.models import Q
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext as _
 
 from annotate.core.charts import Interval, Scale
@@ -18,11 +19,13 @@ from annotate.dashboard.overall.podium import Podium, podium
 from annotate.dashboard.overall.queries import overall_ranking
 from annotate.dashboard.ranking.queries import AVERAGE_SCORE, MIN_COMPARISONS
 from annotate.fitting.published import published_fit
+from annotate.items.title_changes import last_title_change
 from annotate.models import OVERALL, Item, Project, ResultsLink
 from models_engine.models import Estimate, Fit
 
 SHOWN = 10  # places
 MAX_READ = 200  # of those that may be first
+TITLES_SEEN = timedelta(minutes=10)  # a page cut off for longer keeps an earlier title until the next fit
 
 
 @dataclass(frozen=True)
@@ -81,11 +84,18 @@ def version_of(link: ResultsLink, fit: Fit | None) -> str:
     project = link.project
     ends = deadline_of(link)
     shown = [fit.number if fit else 0, int(link.shows_names), ends.timestamp() if ends else 0, project.state]
-    return "-".join(map(str, shown))
+    titles = [project.items_shown_by, last_title_change(project, TITLES_SEEN)] if link.shows_names else []
+    ways_in = [secret_digest(project.join_token, project.join_code or "")] if shows_join(link) else []
+    return "-".join(map(str, [*shown, *titles, *ways_in]))
+
+
+def secret_digest(*secrets: str) -> str:
+    """Return a text that changes with them and tells nothing of them."""
+    return salted_hmac("annotate.projector", "\0".join(secrets), algorithm="sha256").hexdigest()[:12]
 
 
 def current_version(link: ResultsLink) -> str:
-    """Return what `live_view` would say its version is, from two queries."""
+    """Return what `live_view` would say its version is, from three queries at most."""
     return version_of(link, fit_of(link))
 
 

@@ -9,7 +9,9 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
+from annotate.items.actions import set_title
 from annotate.models import Event, Project, ResultsLink
+from annotate.participation.actions import replace_join_link
 from annotate.publishing.results_links.live import format_left
 from tests.conftest import NOW
 from tests.site.api_client import Api
@@ -57,6 +59,31 @@ def test_a_page_that_asks_again_gets_only_what_changed(link):
     assert live(link, f"?{query}", **HTMX).status_code == 204
     spread_fit(link.project, list(link.project.items.order_by("-pk")))
     assert live(link, f"?{query}", **HTMX).status_code == 200
+
+
+def test_a_title_taken_away_and_a_join_link_replaced_are_changes(link, alice):
+    ResultsLink.objects.update(shows_join=True)
+    first = link.project.items.order_by("pk").first()
+    set_title(item=first, actor=alice, title="Ada of Newt", now=timezone.now())
+    shown = html_of(live(link, **HTMX))
+    assert "Ada of Newt" in shown
+
+    def is_new(shown: str) -> str:
+        query = shown.partition('hx-get="')[2].partition('"')[0].partition("?")[2]
+        assert link.project.join_token not in query
+        found = live(link, f"?{query}", **HTMX)
+        return html_of(found) if found.status_code == 200 else ""
+
+    assert not is_new(shown)
+    set_title(item=first, actor=alice, title="", now=timezone.now())
+    shown = is_new(shown)
+    assert shown
+    assert "Ada of Newt" not in shown
+    replace_join_link(project=link.project, actor=alice, now=timezone.now())
+    shown = is_new(shown)
+    link.project.refresh_from_db()
+    assert reverse("join", args=[link.project.join_token]) in shown
+    assert not is_new(shown)
 
 
 def test_hidden_names_are_nowhere_before_they_are_revealed(link, alice):
