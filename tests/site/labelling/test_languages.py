@@ -118,7 +118,7 @@ def test_joining_and_results_are_in_it_too(annotator):
     response = Client().get(reverse("results", args=[link.token]) + "?lang=fr")
     html = response.content.decode()
     assert "Quel argument" in html
-    assert "“Texte item-0”" in html
+    assert "«\xa0Texte item-0\xa0»" in html
     assert "plus convaincant" in html
     assert "card.png?lang=fr" in html
     assert not response.cookies
