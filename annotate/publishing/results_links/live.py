@@ -63,6 +63,7 @@ class LiveView:
 def live_view(link: ResultsLink) -> LiveView:
     """Return the first places; what names an item is not in it while names are hidden."""
     places, n_items, fit, title = read_places(link)
+    version = version_of(link, fit)  # before the titles are read: a title changed meanwhile is then sent once more
     titles: dict[int, str] = {}
     if link.shows_names:
         items = Item.objects.in_bulk([place.item_id for place in places])
@@ -75,7 +76,7 @@ def live_view(link: ResultsLink) -> LiveView:
         fit=fit,
         early=too_early(fit) if fit else "",
         hidden=not link.shows_names,
-        version=version_of(link, fit),
+        version=version,
     )
 
 
