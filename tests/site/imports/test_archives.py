@@ -151,16 +151,8 @@ def damaged(content: bytes, name: str) -> bytes:
     return content[:start] + b"\xff" * info.compress_size + content[start + info.compress_size :]
 
 
-def deflated(files: dict[str, bytes]) -> bytes:
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in files.items():
-            archive.writestr(name, data)
-    return file.getvalue()
-
-
 def test_an_entry_that_can_not_be_unpacked_is_named():
-    (found,) = rows(damaged(deflated({"a.png": png()}), "a.png"))
+    (found,) = rows(damaged(packed({"a.png": png()}), "a.png"))
     assert "The file is damaged in the zip file" in found.problem
 
 
