@@ -10,7 +10,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 from scipy.special import polygamma
 
-from models_engine.covariance.forms import Covariance, DenseCovariance
+from models_engine.covariance.forms import Covariance, DenseCovariance, LowRankCovariance, SumCovariance
 from models_engine.covariance.graph import GraphCovariance
 from models_engine.data import Comparisons
 from models_engine.estimators.settings import check_settings
@@ -35,8 +35,8 @@ class PlackettLuce:
     Worths have independent Gamma(a, a) priors; utilities are their logs. Only proportions of worths matter, so the
     rate of the prior has no effect on centred utilities.
     prior_sd: prior standard deviation of a utility, in logits; it sets a by trigamma(a) = prior_sd^2.
-    inference: "map", the mode of the utilities with Laplace covariance, or "gibbs", draws by the data augmentation of
-        Caron & Doucet (2012), section 3: given exponential arrival times, worths are Gamma.
+    inference: "map", the mode of the utilities, its covariance as in ChoiceProblem.covariance, or "gibbs", draws by the
+        data augmentation of Caron & Doucet (2012), section 3: given exponential arrival times, worths are Gamma.
     n_draws, n_burn_in: sweeps of the Gibbs sampler that are stored, and discarded at the start.
     A tied pair counts half a choice each way; for best-worst labels see Comparisons.stages.
     """
@@ -55,7 +55,7 @@ class PlackettLuce:
         rng: np.random.Generator | None = None,
         progress: Progress | None = None,
     ) -> BasePosterior:
-        """See Estimator.fit. By "map" the covariance of more than 2,000 items is a GraphCovariance, not a matrix."""
+        """See Estimator.fit. By "map" the covariance of more than 2,000 items holds no matrix over them."""
         check_settings(self)
         problem = ChoiceProblem(data, match_gamma_shape(self.prior_sd))
         utilities = np.zeros(data.n_items)
@@ -193,11 +193,20 @@ class ChoiceProblem:
         return np.asarray(scipy.linalg.cho_solve(factor, self.gradient(f)))
 
     def covariance(self, f: Floats) -> Covariance:
-        """Return the inverse curvature as a covariance of centred utilities; above MAX_DENSE_ITEMS without a matrix."""
+        """Return the covariance of centred utilities at their mode f; above MAX_DENSE_ITEMS without a matrix.
+
+        Laplace's method has the inverse curvature. Given arrival times (see gibbs_step) worth_i is Gamma(s_i, .) with
+        s_i = a + wins_i, whose log has variance trigamma(s_i) where that method has 1 / s_i. The difference is added to
+        each item by itself. This gives the variances of the posterior without labels, and those of two items, whose
+        share of the worths is Beta(s_1, s_2).
+        """
+        shape = self.shape + self.wins
+        missed = polygamma(1, shape) - 1 / shape
         if self.n_items > MAX_DENSE_ITEMS:
-            return GraphCovariance.of(self.precision(f))
+            own = LowRankCovariance(np.zeros((self.n_items, 0)), missed)
+            return SumCovariance(GraphCovariance.of(self.precision(f)), own)
         factor = scipy.linalg.cho_factor(self.curvature(f), lower=True)
-        return DenseCovariance.of(scipy.linalg.cho_solve(factor, np.eye(self.n_items)))
+        return DenseCovariance.of(scipy.linalg.cho_solve(factor, np.eye(self.n_items)) + np.diag(missed))
 
     def mm_step(self, f: Floats) -> Floats:
         """Take one step of Hunter's (2004) MM algorithm with the prior of Caron & Doucet (2012), to the mode of log

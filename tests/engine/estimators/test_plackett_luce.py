@@ -6,8 +6,8 @@ import choix
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.special import polygamma
-from scipy.stats import kstest, loggamma
+from scipy.special import logit, polygamma
+from scipy.stats import beta, kstest, loggamma
 
 from models_engine.data import Comparisons
 from models_engine.errors import InvalidSetting
@@ -100,6 +100,23 @@ def test_gibbs_draws_from_the_prior_without_data():
     assert kstest(1.3 * (draws[:, 0] - draws[:, 1]), gap).pvalue < 1e-6
 
 
+def test_without_labels_map_is_as_wide_as_the_prior():
+    data = Comparisons.from_rankings([], [], n_items=4, n_annotators=1)
+    assert_allclose(PlackettLuce(prior_sd=1.2).fit(data).standard_deviations(), 1.2 * math.sqrt(3 / 4))
+
+
+@pytest.mark.parametrize(("won", "lost"), [(1, 0), (3, 0), (4, 2), (40, 25)])
+def test_map_has_the_exact_variance_of_two_items(won, lost):
+    """Their share of the worths is Beta(a + won, a + lost)."""
+    data = Comparisons.from_rankings([[0, 1]] * won + [[1, 0]] * lost)
+    a = match_gamma_shape(1.5)
+    share = beta(a + won, a + lost)
+    mean = share.expect(logit)
+    variance = share.expect(lambda p: (logit(p) - mean) ** 2)
+    found = PlackettLuce().fit(data).difference_variance(np.array([0]), np.array([1]))
+    assert_allclose(found, variance, rtol=1e-5)
+
+
 @pytest.mark.slow
 def test_gibbs_and_map_agree_on_much_data():
     rng = np.random.default_rng(2)
@@ -124,6 +141,9 @@ def test_gibbs_matches_importance_sampling_on_few_data():
     mean = weight @ centred / weight.sum()
     drawn = PlackettLuce(inference="gibbs", n_draws=8_000).fit(data)
     assert_allclose(drawn.utilities(), mean, atol=0.05)
+    sd = np.sqrt(weight @ (centred - mean) ** 2 / weight.sum())
+    assert_allclose(drawn.standard_deviations(), sd, rtol=0.05)
+    assert_allclose(PlackettLuce().fit(data).standard_deviations(), sd, rtol=0.08)
 
 
 @pytest.mark.slow
@@ -150,6 +170,20 @@ def test_gibbs_intervals_cover_utilities_drawn_from_its_prior():
         centred = truth - truth.mean()
         found.append(((low <= centred) & (centred <= high)).mean())
     assert 0.85 <= np.mean(found) <= 0.95
+
+
+def test_intervals_by_map_cover_after_few_answers():
+    """Three pairs an item; Laplace's covariance alone holds .81 of these utilities."""
+    rng, found = np.random.default_rng(8), []
+    for _ in range(40):
+        truth = np.log(rng.gamma(match_gamma_shape(1.5), size=20))
+        sets = np.stack([rng.choice(20, 2, replace=False) for _ in range(30)])
+        noisy = truth[sets] + rng.gumbel(size=sets.shape)
+        data = Comparisons.from_rankings(np.take_along_axis(sets, np.argsort(-noisy, axis=1), axis=1), n_items=20)
+        posterior = PlackettLuce().fit(data)
+        off = np.abs(posterior.utilities() - (truth - truth.mean())) / posterior.standard_deviations()
+        found.append((off <= 1.645).mean())
+    assert 0.86 <= np.mean(found) <= 0.93
 
 
 def test_split_rhat_detects_a_drift():
