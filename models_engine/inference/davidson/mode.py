@@ -15,7 +15,6 @@ from models_engine.linalg import chunk_slices, sum_by_group
 
 __all__ = [
     "FEW_POINTS",
-    "MANY_POINTS",
     "MAX_DENSE_ITEMS",
     "ConcaveProblem",
     "Curvature",
@@ -23,13 +22,14 @@ __all__ = [
     "PairCounts",
     "ProblemState",
     "average_over_normal",
+    "count_points",
     "maximise",
 ]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 MAX_DENSE_ITEMS = 2_000  # up to here a dense Cholesky factor is quicker than sparse products, and covariances exact
-FEW_POINTS, MANY_POINTS = 15, 64  # Gauss-Hermite nodes: 15 err by less than 1e-4 up to a variance of 10
+FEW_POINTS, MAX_FEW_SD = 15, 2.2  # Gauss-Hermite nodes, and up to which standard deviation of a margin they serve
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,9 +97,8 @@ class DavidsonProblem:
         return replace(self, prior=prior)
 
     def with_variance(self, variance: Floats) -> "DavidsonProblem":
-        """Return the problem with these variances of the margins, with more nodes if any is above 10."""
-        enough = FEW_POINTS if variance.max(initial=0.0) <= 10 else MANY_POINTS
-        return replace(self, variance=variance, n_points=max(self.n_points, enough))
+        """Return the problem with these variances of the margins, with more nodes if any needs them."""
+        return replace(self, variance=variance, n_points=max(self.n_points, count_points(variance)))
 
     def split(self, x: Floats) -> tuple[Floats, float, float]:
         """Split into (f, side, log nu); side 0 and log nu -inf where they are not inferred."""
@@ -154,16 +153,33 @@ class DavidsonProblem:
         return average_over_normal(function, z, self.variance, self.n_points)
 
 
+def count_points(variance: Floats) -> int:
+    """Return how many nodes average a logistic function over margins of these variances.
+
+    Few serve by Gauss-Hermite; for wider margins equidistant ones, at most 1.2 logits apart from -6 to 6 standard
+    deviations. Averages of the function and of its derivatives must fit together: where they don't, the steps of
+    find_nearest_gaussian, which take both, end at no maximum of the bound.
+    """
+    widest = np.sqrt(variance.max(initial=0.0))
+    if widest <= MAX_FEW_SD:
+        return FEW_POINTS
+    return 1 + 2 ** int(np.ceil(np.log2(10 * widest)))
+
+
 def average_over_normal(
     function: Callable[[Floats], Floats], mean: Floats, variance: Floats | None, n_points: int
 ) -> Floats:
-    """Return E[function(z)], z ~ N(mean, variance), (n_values, n_rows), by Gauss-Hermite quadrature.
+    """Return E[function(z)], z ~ N(mean, variance), (n_values, n_rows), at as many nodes as count_points says.
 
     function: from (..., n_rows) to (n_values, ..., n_rows).   mean, variance (n_rows,): None for no variance.
     """
     if variance is None or not len(mean):
         return function(mean)
-    points, weights = np.polynomial.hermite_e.hermegauss(n_points)
+    if n_points <= FEW_POINTS:
+        points, weights = np.polynomial.hermite_e.hermegauss(n_points)
+    else:
+        points = np.linspace(-6.0, 6.0, n_points)
+        weights = np.exp(-(points**2) / 2)
     deviation = np.sqrt(variance)
     parts = []
     for part in chunk_slices(len(mean), len(points), budget=200_000):

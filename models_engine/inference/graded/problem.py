@@ -8,7 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models_engine.graphs import GraphPrecision
-from models_engine.inference.davidson.mode import FEW_POINTS, MANY_POINTS, Curvature, ProblemState, average_over_normal
+from models_engine.inference.davidson.mode import (
+    FEW_POINTS,
+    Curvature,
+    ProblemState,
+    average_over_normal,
+    count_points,
+)
 from models_engine.inference.graded.counts import GradedCounts
 from models_engine.inference.graded.gaps import GapTerms
 from models_engine.linalg import sum_by_group
@@ -63,9 +69,8 @@ class GradedProblem:
         return self._replaced(prior=prior)
 
     def with_variance(self, variance: Floats) -> "GradedProblem":
-        """Return the problem with these variances of the margins, with more nodes if any is above 10."""
-        enough = FEW_POINTS if variance.max(initial=0.0) <= 10 else MANY_POINTS
-        return self._replaced(variance=variance, n_points=max(self.n_points, enough))
+        """Return the problem with these variances of the margins, with more nodes if any needs them."""
+        return self._replaced(variance=variance, n_points=max(self.n_points, count_points(variance)))
 
     def _replaced(self, **changes: object) -> "GradedProblem":
         made = replace(self, **changes)  # type: ignore[arg-type]

@@ -61,7 +61,8 @@ total <- wins + losses + ties
 has_tie <- sum(ties) > 0
 is_mode <- inference == "map" || n > 2000
 
-# --- Gauss-Hermite nodes for the standard normal distribution (Golub & Welsch 1969) -----------------------------------
+# --- Nodes for the standard normal distribution: 15 of Gauss and Hermite (Golub & Welsch 1969) for margins of a
+# --- standard deviation of at most 2.2, else equidistant ones, at most 1.2 logits apart -------------------------------
 
 hermite <- function(m) {
   off <- sqrt(seq_len(m - 1))
@@ -71,13 +72,20 @@ hermite <- function(m) {
   found <- eigen(jacobi, symmetric = TRUE)
   list(nodes = found$values, weights = found$vectors[1, ]^2)
 }
-rules <- list(few = hermite(15), many = hermite(64))
+equidistant <- function(m) {
+  nodes <- seq(-6, 6, length.out = m)
+  list(nodes = nodes, weights = dnorm(nodes) / sum(dnorm(nodes)))
+}
+rule <- if (is_mode) list(nodes = 0, weights = 1) else hermite(15)
+widen <- function(variance) {  # never fewer than before, so that steps settle
+  widest <- sqrt(max(variance))
+  enough <- if (widest > 2.2) 1 + 2^ceiling(log2(10 * widest)) else 1
+  if (enough > length(rule$nodes)) rule <<- equidistant(enough)
+}
 
 # --- Derivatives of an answer's log probability, averaged over margins ~ N(z, variance) -------------------------------
 
 averaged <- function(z, variance, log_nu) {
-  rule <- if (max(variance) > 10) rules$many else rules$few
-  if (is_mode) rule <- list(nodes = 0, weights = 1)
   sums <- matrix(0, length(z), 6)
   for (place in seq_along(rule$nodes)) {
     at <- z + sqrt(variance) * rule$nodes[place]
@@ -122,6 +130,7 @@ for (iteration in 1:500) {
   spreads <- diag(covariance)
   variance <- if (is_mode) numeric(length(low)) else
     pmax(spreads[low] + spreads[high] - 2 * covariance[cbind(low, high)], 0)
+  if (!is_mode) widen(variance)
   a <- averaged(f[low] - f[high], variance, log_nu)
   slope <- spread(wins * (a$q + a$tie / 2) - losses * (a$p + a$tie / 2) + ties * (a$q - a$p) / 2) - f / prior_sd^2
   step <- covariance %*% slope
