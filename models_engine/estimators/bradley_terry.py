@@ -1,6 +1,7 @@
 """BradleyTerry: one utility per item, shared by all annotators; by the posterior's mode or the nearest Gaussian."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -15,6 +16,7 @@ from models_engine.estimators.settings import check_settings
 from models_engine.estimators.substitutes import fit_in_place_of
 from models_engine.implied_pairs import PairTable
 from models_engine.inference.davidson.mode import MAX_DENSE_ITEMS, Curvature, DavidsonProblem, PairCounts, maximise
+from models_engine.inference.davidson.scale_mixture import mix_over_scales
 from models_engine.inference.davidson.variational import find_nearest_gaussian, start_gaussian
 from models_engine.inference.graded.counts import GradedCounts
 from models_engine.inference.graded.problem import GradedProblem
@@ -35,7 +37,8 @@ class BradleyTerry:
     """Model P(left preferred) = 1/(1+exp(-(f_left - f_right))), f_i ~ N(0, prior_sd^2) (Bradley & Terry 1952).
 
     prior_sd: prior standard deviation of a utility, in logits; None learns it by the evidence (MacKay 1992), so that
-        intervals cover whatever the scale of the data; use variational inference with it.
+        intervals cover whatever the scale of the data, and averages over what is open about it, up to 2,000 items; use
+        variational inference with it. The posterior's prior_sd is then the likeliest.
     inference: "map" is the mode with Laplace's covariance, at any size. "variational" is the Gaussian closest to the
         posterior (Opper & Archambeau 2009): below about 50 comparisons per item its means are less biased and its
         intervals cover better, up to 2,000 items; above, the mode is found in its place and the message says so. "auto"
@@ -88,9 +91,11 @@ class BradleyTerry:
             run: _Run = _Variational(problem, x, self.tolerance, log, start)
         else:
             run = _Mode(problem, x, self.tolerance, log)
-        prior_sd = (
-            run.learn_scale(_starting_sd(start)) if self.prior_sd is None else run.optimise_at_scale(self.prior_sd)
-        )
+        if self.prior_sd is None:
+            prior_sd = run.learn_scale(_starting_sd(start))
+            mixed = run.mix_over_scales(prior_sd)
+        else:
+            prior_sd, mixed = run.optimise_at_scale(self.prior_sd), None
         converged = run.converged and bool(np.isfinite(run.x).all())
         text = (
             gettext_noop("all steps below %(tolerance)s")
@@ -101,12 +106,17 @@ class BradleyTerry:
         message = Message.joined(Message.of(text, tolerance=f"{self.tolerance:g}"), scale)
         diagnostics = log.finish(converged=converged, message=message)
         covariance, sds = _covariance(run.curvature)
-        f, side, log_nu = problem.split(run.x)
+        x = run.x
+        if mixed is not None:
+            x, matrix = mixed
+            n = data.n_items
+            covariance, sds = DenseCovariance.of(matrix[:n, :n]), np.sqrt(np.diagonal(matrix)[n:])
+        f, side, log_nu = problem.split(x)
         likelihood = Likelihood(side=side, side_sd=float(sds[0]) if self.side else None)
         likelihood = replace(likelihood, tie_rate=data.pairs().tie_rate() if self.ties == "half" else None)
         if isinstance(problem, GradedProblem):
             of_cuts = [0.0] * (not problem.has_tie) + sds[len(sds) - problem.n_cuts :].tolist()
-            cuts = problem.split(run.x)[2]
+            cuts = problem.split(x)[2]
             likelihood = replace(likelihood, cuts=tuple(cuts.tolist()), cut_sds=tuple(of_cuts))
         elif problem.has_tie:
             likelihood = replace(likelihood, tie=float(np.exp(log_nu)))
@@ -157,6 +167,23 @@ class _Run(ABC):
             before, position = (position, slope), position + step
         self.converged = False
         return sd
+
+    def mix_over_scales(self, sd: float) -> tuple[Floats, Floats] | None:
+        """Return mean and covariance of x over scales, of which sd is the likeliest; see mix_over_scales. None where
+        sd stands for all, or where there are too many items for a matrix.
+        """
+        if not self.converged or not self.curvature.is_dense:
+            return None
+
+        def fit(position: float) -> tuple[float, Floats, Callable[[], Floats]]:
+            slope, _ = self._evidence_slope(self.optimise_at_scale(float(np.exp(position)), within=1e-4))
+            curvature = self.curvature
+            return slope, self.x, lambda: curvature.inverse
+
+        mixed = mix_over_scales(float(np.log(sd)), fit)
+        if mixed is None:
+            self.optimise_at_scale(sd)
+        return mixed
 
     def _evidence_slope(self, sd: float) -> tuple[float, float]:
         """Return E|f|^2/sd^2 - n plus the log-normal prior's gradient; and MacKay's step, the log of effective

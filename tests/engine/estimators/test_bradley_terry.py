@@ -267,6 +267,23 @@ def test_the_learned_scale_maximises_the_bound():
 
 
 @pytest.mark.slow
+def test_intervals_cover_after_few_answers_whatever_the_scale():
+    """Three and ten pairs an item, utilities of twice the usual spread. With a prior_sd of 1.5 they hold some .6."""
+    for per_item, least in ((3, 0.75), (10, 0.8)):
+        held = []
+        for seed in range(8):
+            rng = np.random.default_rng(seed)
+            utilities = 3 * rng.normal(size=20)
+            pairs = np.stack([rng.choice(20, 2, replace=False) for _ in range(10 * per_item)])
+            won = rng.random(len(pairs)) < expit(utilities[pairs[:, 0]] - utilities[pairs[:, 1]])
+            data = Comparisons.from_pairs(pairs[:, 0], pairs[:, 1], won.astype(float), n_items=20)
+            posterior = BradleyTerry(prior_sd=None, inference="variational").fit(data)
+            off = posterior.utilities() - (utilities - utilities.mean())
+            held.append((np.abs(off) < 1.645 * posterior.standard_deviations()).mean())
+        assert least < np.mean(held) < 0.96
+
+
+@pytest.mark.slow
 def test_intervals_cover():
     """12 crowds each, 40 items. Bands: issue's 85-95% and slope 0.9-1.1; at other scales with the scale learned."""
     honest = {"prior_sd": None, "inference": "variational"}
@@ -279,7 +296,7 @@ def test_intervals_cover():
     ]
     for settings, options, band, slopes in cases:
         covered, slope = [], []
-        for seed in range(12):
+        for seed in range(8):
             rng = np.random.default_rng(seed)
             people = simulate_crowd(rng, 40, 20, **options)
             posterior = BradleyTerry(**settings).fit(people.pairs(600, rng))

@@ -1,0 +1,39 @@
+"""The average of a fit over the scale of its prior, against densities whose moments are known."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.stats import gumbel_l, norm
+
+from models_engine.inference.davidson.scale_mixture import mix_over_scales
+
+SPREAD = np.array([[0.3, 0.1], [0.1, 0.2]])
+
+
+def fit_for(density, move):
+    """x moves by `move` a unit of log scale, with covariance SPREAD everywhere."""
+
+    def fit(position):
+        slope = (density.logpdf(position + 1e-5) - density.logpdf(position - 1e-5)) / 2e-5
+        return slope, position * move, lambda: SPREAD
+
+    return fit
+
+
+@pytest.mark.parametrize("deviation", [0.06, 0.3, 1.0])
+def test_a_normal_density_of_the_log_scale_has_its_moments(deviation):
+    move = np.array([1.0, -2.0])
+    mean, covariance = mix_over_scales(0.7, fit_for(norm(0.7, deviation), move))
+    assert_allclose(mean, 0.7 * move, atol=1e-3 * deviation)
+    assert_allclose(covariance, SPREAD + deviation**2 * np.outer(move, move), rtol=0.02)
+
+
+def test_a_skewed_density_has_its_moments_nearly():
+    density = gumbel_l(0.2, 0.5)
+    mean, covariance = mix_over_scales(0.2, fit_for(density, np.array([1.0, 0.0])))
+    assert_allclose(mean[0], density.mean(), atol=0.03)
+    assert_allclose(covariance[0, 0] - SPREAD[0, 0], density.var(), rtol=0.1)
+
+
+def test_a_scale_that_is_as_good_as_known_is_not_averaged():
+    assert mix_over_scales(0.0, fit_for(norm(0.0, 0.04), np.ones(2))) is None
