@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from annotate.jobs.sending import repeat_until
 from annotate.models import WebhookDelivery
+from annotate.webhooks.actions import TEST
 from annotate.webhooks.answers import enqueue_answer_events
 from annotate.webhooks.http_client import Unreachable, post
 
@@ -48,10 +49,13 @@ def deliver_due(now: datetime) -> bool:
 
 
 def deliver_next(now: datetime) -> bool:
-    """Attempt the delivery that has waited longest; return False where none is due."""
+    """Attempt the delivery that has waited longest, or drop it; return False where none is due."""
     delivery = claim_next(now)
     if delivery is None:
         return False
+    if not delivery.webhook.active and delivery.event != TEST:  # queued by a process that read the webhook as still on
+        delivery.release(state=State.DROPPED, done_at=now, attempts=delivery.attempts - 1)
+        return True
     record_result(delivery, send_delivery(delivery, now), timezone.now())
     return True
 

@@ -171,6 +171,68 @@ def test_messages_are_forgotten_after_a_month_though_no_other_follows(project):
     assert not WebhookDelivery.objects.exists()
 
 
+def switch(client, webhook, action: str) -> str:
+    answered = client.post(reverse("webhook-change", args=[webhook.project_id, webhook.pk]), {"action": action})
+    return client.get(answered["Location"]).content.decode()
+
+
+@pytest.mark.slow
+def test_what_waits_when_a_webhook_is_switched_off_is_dropped_and_the_page_says_so(
+    client, alice, project, loopback, at_noon
+):
+    client.force_login(alice)
+    with receiving(503) as server:
+        webhook = hook(project, server.url)
+        set_state(project=project, actor=alice, state="paused", now=NOW)
+        assert webhooks_delivery.deliver_next(NOW)
+        other = hook(project, server.url + "&other")
+        set_state(project=project, actor=alice, state="open", now=NOW)
+        page = switch(client, webhook, "off")
+        assert "2 waiting messages were dropped." in page
+        assert page.count("Dropped: the webhook was switched off") == 2
+        actions.send_test(webhook=webhook, now=NOW)
+        later = NOW + timedelta(days=1)
+        while webhooks_delivery.deliver_next(later):
+            pass
+        assert "were dropped" not in switch(client, webhook, "on")
+        assert not webhooks_delivery.deliver_next(NOW + timedelta(days=29))
+    told = [(path.partition("&")[2], json.loads(body)["type"]) for path, _headers, body in server.got]
+    assert sorted(told) == [("", "project.state_changed"), ("", "test"), ("other", "project.state_changed")]
+    states = webhook.deliveries.order_by("pk").values_list("event", "state", "attempts")
+    assert [*states] == [
+        ("project.state_changed", State.DROPPED, 1),
+        ("project.state_changed", State.DROPPED, 0),
+        ("test", State.DELIVERED, 1),
+    ]
+    assert other.deliveries.get().state == State.DELIVERED
+
+
+def test_a_message_that_is_queued_while_its_webhook_is_switched_off_is_not_sent(alice, project, loopback, at_noon):
+    """The webhook was read as on, by a transaction that is stored after the switch."""
+    with receiving() as server:
+        webhook = hook(project, server.url)
+        actions.switch_webhook(webhook=Webhook.objects.get(), actor=alice, on=False, now=NOW)
+        actions.enqueue_delivery(webhook, "goal.met", {}, NOW, actions.NO_DELAY)
+        while webhooks_delivery.deliver_next(NOW):
+            pass
+    assert server.got == []
+    delivery = WebhookDelivery.objects.get()
+    assert (delivery.state, delivery.attempts, delivery.done_at) == (State.DROPPED, 0, NOW)
+
+
+def test_a_try_under_way_when_its_webhook_is_switched_off_keeps_its_result(alice, project, loopback, at_noon):
+    webhook = hook(project, "https://example.org/")
+    for status, state in ((500, State.DROPPED), (204, State.DELIVERED)):
+        actions.enqueue_delivery(webhook, "goal.met", {}, NOW, actions.NO_DELAY)
+        delivery = webhooks_delivery.claim_next(NOW)
+        assert actions.switch_webhook(webhook=webhook, actor=alice, on=False, now=NOW) == 1
+        webhooks_delivery.record_result(delivery, webhooks_delivery.DeliveryResult(status), NOW)
+        delivery.refresh_from_db()
+        assert (delivery.state, delivery.last_status) == (state, status)
+        actions.switch_webhook(webhook=webhook, actor=alice, on=True, now=NOW)
+    assert webhooks_delivery.claim_next(NOW + timedelta(days=29)) is None
+
+
 def test_redirects_are_not_followed(project, loopback, at_noon):
     with receiving(302) as server:
         actions.send_test(webhook=hook(project, server.url), now=NOW)
