@@ -1,5 +1,6 @@
 """Who waits for whom on PostgreSQL: annotators not for each other, the owner for them, they for the owner."""
 
+import random
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -9,12 +10,28 @@ from django.utils import timezone
 
 from annotate.core.errors import AnnotatorErased
 from annotate.jobs.fit_requests import request_fit
+from annotate.labelling import assignment
+from annotate.labelling.actions import Answer, record_and_assign_next, record_label, undo_label
+from annotate.labelling.known_items import declare_known, undo_last
 from annotate.locks import lock_annotator, lock_project
-from annotate.models import AnswerNotice, FitState, Webhook, WebhookDelivery
+from annotate.models import (
+    Annotator,
+    AnswerNotice,
+    ConflictOfInterest,
+    FitState,
+    Label,
+    Presentation,
+    Project,
+    Webhook,
+    WebhookDelivery,
+)
+from annotate.participation.completion.actions import finish
 from annotate.privacy.erasure.actions import erase_annotator
 from annotate.webhooks.actions import add_webhook
 from annotate.webhooks.answers import BATCH_DELAY, enqueue_answer_events
 from tests.conftest import NOW, answer_one, make_annotator
+from tests.site.labelling.test_labels import counts_are_true
+from tests.site.labelling.test_question_ahead import answer, ask, held
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PATIENCE = 20
@@ -101,6 +118,75 @@ def test_who_answers_by_itself_waits_for_all(several, project):
     step.end()
     assert late.has.wait(PATIENCE)
     late.end()
+
+
+def expired_after_it_was_read(project, annotator) -> Presentation:
+    ask(annotator, ahead=False)
+    shown = Presentation.objects.select_related("annotator__project").get(annotator=annotator)
+    assert assignment.release(project, shown.pk, shown.item_set_id)
+    return shown
+
+
+def answers_while_its_lease_runs_out(project, annotator):
+    shown = expired_after_it_was_read(project, annotator)
+    rng = random.Random(1)
+    return lambda: record_and_assign_next(presentation=shown, answer=Answer("choice", 0), now=NOW, rng=rng)
+
+
+def sends_an_answer_alone_while_its_lease_runs_out(project, annotator):
+    shown = expired_after_it_was_read(project, annotator)
+    return lambda: record_label(presentation=shown, answer=Answer("choice", 0), now=NOW)
+
+
+def undoes_an_answer(project, annotator):
+    answer(ask(annotator))
+    return lambda: undo_label(annotator=annotator, now=NOW)
+
+
+def undoes_that_an_item_is_known(project, annotator):
+    shown = ask(annotator)
+    declare_known(presentation=shown, place=0, now=NOW)
+    ask(annotator)
+    return lambda: undo_last(annotator=annotator, now=NOW, token=shown.token)
+
+
+def answers_where_what_is_held_ahead_may_not_be_shown_any_more(project, annotator):
+    shown = ask(annotator)
+    ConflictOfInterest.objects.create(annotator=annotator, item=held(annotator).items.first())
+    Annotator.objects.filter(pk=annotator.pk).update(has_never_shown=True)
+    return lambda: answer(shown)
+
+
+def ends_their_part(project, annotator):
+    answer(ask(annotator))
+    Project.objects.filter(pk=project.pk).update(closes_at=NOW)
+    return lambda: finish(annotator=annotator, now=NOW)
+
+
+ANSWERING = [
+    answers_while_its_lease_runs_out,
+    sends_an_answer_alone_while_its_lease_runs_out,
+    answers_where_what_is_held_ahead_may_not_be_shown_any_more,
+]
+
+
+@pytest.mark.parametrize("act", [*ANSWERING, undoes_an_answer, undoes_that_an_item_is_known, ends_their_part])
+def test_who_counts_more_sets_than_one_waits_for_all(several, project, act):
+    """Two who counted two sets each would wait for each other's items, and PostgreSQL would refuse one of them."""
+    Project.objects.filter(pk=project.pk).update(known_button=True)
+    one, two = make_annotator(project, "One"), make_annotator(project, "Two")
+    do = act(project, one)
+    n_labels = Label.objects.count()
+    step = Held(lock_annotator, two)
+    assert step.has.wait(PATIENCE)
+    counting = Held(do)
+    assert waits(counting)
+    step.end()
+    assert counting.has.wait(PATIENCE)
+    counting.end()
+    assert Label.objects.count() == n_labels + (act in ANSWERING)
+    assert Label.objects.exclude(voided_at=None).count() == (act is undoes_an_answer)
+    counts_are_true(project)
 
 
 def test_a_step_of_somebody_erased_is_refused(project):
