@@ -1,12 +1,16 @@
 """Labels of an archived project in a Parquet file and back: nothing lost, nothing kept of those who were erased."""
 
+import io
 import random
+import tempfile
+from datetime import timedelta
 
 import pyarrow.parquet as parquet
 import pytest
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from django.core.management import CommandError, call_command
+from django.core.management.base import OutputWrapper
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -14,6 +18,7 @@ from django.utils import timezone
 from annotate.core.errors import LabelsArchived
 from annotate.labelling import assignment
 from annotate.labelling.actions import Answer, record_label, undo_label
+from annotate.management.commands import archive_labels as archive_command
 from annotate.models import (
     Annotator,
     AnswerNotice,
@@ -256,6 +261,51 @@ def test_pages_say_so_and_offer_no_way_back_and_no_empty_exports(archived, alice
     assert client.get(reverse("export", args=[archived.pk, "items", "csv"])).status_code == 200
     with pytest.raises(LabelsArchived):
         unarchive_project(project=archived, actor=alice, now=timezone.now())
+
+
+def test_copies_that_hold_peoples_data_have_no_name(archived, tmp_path, monkeypatch):
+    """Of a command that is killed nothing stays, then, but what the archive names."""
+    copies = tmp_path / "copies"
+    copies.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(copies))
+    seen = []
+
+    def look(what: str, done: int, total: int) -> None:
+        seen.append((what, list(copies.iterdir())))
+
+    moving.archive_labels(archived, timezone.now(), look)
+    moving.restore_labels(LabelArchive.objects.get(), look)
+    assert {what for what, _files in seen} == {"written", "removed", "brought back"}
+    assert not [files for _what, files in seen if files]
+
+
+def test_a_file_that_no_archive_names_goes_within_two_days(archived):
+    """Of a command that was killed after it had stored one, or before it had deleted the former."""
+    clean_up(timezone.now())
+    kept = archive(archived)
+    left = default_storage.save("label-archives/left.parquet", ContentFile(b"answers"))
+    now = timezone.now()
+    for later, there in ((timedelta(0), True), (timedelta(days=1, minutes=1), False)):
+        clean_up(now + later)
+        assert default_storage.exists(left) == there
+    assert default_storage.exists(kept.file.name)
+    restore(archived)
+
+
+def test_progress_is_told_to_who_watches_and_in_a_log(monkeypatch):
+    moments = [100.0]
+    monkeypatch.setattr(archive_command.time, "monotonic", lambda: moments[0])
+    for is_watched, told in (
+        (True, "\r1 of 9 removed \r2 of 9 removed \r9 of 9 removed "),
+        (False, "2 of 9 removed\n"),
+    ):
+        out = io.StringIO()
+        out.isatty = lambda is_watched=is_watched: is_watched
+        progress = archive_command.Progress(OutputWrapper(out))
+        for seconds, done in ((0, 1), (31, 2), (0, 3), (0, 9)):
+            moments[0] += seconds
+            progress("removed", done, 9)
+        assert out.getvalue() == told
 
 
 def test_a_deleted_project_takes_its_file_with_it(archived, django_capture_on_commit_callbacks):
