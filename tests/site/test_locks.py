@@ -2,6 +2,8 @@
 
 import random
 import threading
+from collections.abc import Callable
+from concurrent import futures
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -14,6 +16,7 @@ from annotate.labelling import assignment
 from annotate.labelling.actions import Answer, record_and_assign_next, record_label, undo_label
 from annotate.labelling.known_items import declare_known, undo_last
 from annotate.locks import lock_annotator, lock_project
+from annotate.management.commands.worker import create_worker
 from annotate.models import (
     Annotator,
     AnswerNotice,
@@ -27,9 +30,12 @@ from annotate.models import (
 )
 from annotate.participation.completion.actions import finish
 from annotate.privacy.erasure.actions import erase_annotator
-from annotate.webhooks.actions import add_webhook
+from annotate.quality.flags.notices import notify_new_flags
+from annotate.webhooks.actions import add_webhook, remove_webhook
 from annotate.webhooks.answers import BATCH_DELAY, enqueue_answer_events
+from models_engine.models import Fit
 from tests.conftest import NOW, answer_one, make_annotator
+from tests.site.factories import make_labels
 from tests.site.labelling.test_labels import counts_are_true
 from tests.site.labelling.test_question_ahead import answer, ask, held
 
@@ -68,8 +74,13 @@ class Held(threading.Thread):
 
 def waits(one: Held, n: int = 1) -> bool:
     """Whether it has come to the lock, where `n` wait now, and does not get it."""
+    return comes_to_wait(lambda: one.has.wait(0.05), n)
+
+
+def comes_to_wait(is_over: Callable[[], bool], n: int = 1) -> bool:
+    """Whether `n` come to wait for a lock before it is over; is_over: takes a moment to say so."""
     for _look in range(PATIENCE * 20):
-        if one.has.wait(0.05):
+        if is_over():
             return False
         with connection.cursor() as cursor:
             cursor.execute(
@@ -229,3 +240,45 @@ def test_nobody_is_told_of_while_being_erased(project, alice, several):
     erasing.end()
     telling.end()
     assert not WebhookDelivery.objects.exists()
+
+
+def test_nobody_is_told_of_as_flagged_who_is_erased_meanwhile(project, alice, several):
+    """Who is flagged takes seconds to find, at whose end the person may be gone."""
+    hasty = make_annotator(project, "Hasty Otter")
+    make_labels(project, [hasty], 20, response_ms=300)
+    add_webhook(
+        project=project, actor=alice, url="https://example.org/", events=[Webhook.Event.FLAG_RAISED.value], now=NOW
+    )
+    erasing = Held(lambda: erase_annotator(annotator=hasty, by="owner", now=timezone.now()))
+    assert erasing.has.wait(PATIENCE)
+    telling = Held(lambda: notify_new_flags(project=project, since=None, now=NOW))
+    assert waits(telling)
+    erasing.end()
+    assert telling.has.wait(PATIENCE)
+    telling.end()
+    assert not WebhookDelivery.objects.exists()
+
+
+@pytest.mark.slow
+def test_a_fit_is_published_while_its_webhook_is_removed(project, alice, several):
+    """A message to a webhook that is gone by then would take the fit along."""
+    answer_one(make_annotator(project, "Quiet Otter"))
+    webhook = add_webhook(
+        project=project, actor=alice, url="https://example.org/", events=[Webhook.Event.FIT_PUBLISHED.value], now=NOW
+    )
+    removing = Held(lambda: remove_webhook(webhook=webhook, actor=alice, now=NOW))
+    assert removing.has.wait(PATIENCE)
+
+    def fit() -> int:
+        try:
+            return create_worker("test").run(poll=0.1, once=True)
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(1) as pool:
+        fitting = pool.submit(fit)
+        assert comes_to_wait(lambda: bool(futures.wait([fitting], 0.05).done))
+        removing.end()
+        assert fitting.result(PATIENCE) == 1
+    assert Fit.objects.filter(project_id=project.pk, published=True).exists()
+    assert FitState.objects.get(project=project).error == ""
