@@ -10,7 +10,7 @@ from django.contrib.sessions.models import Session
 from django.db.models import Q
 
 from annotate.models import MemberInvitation, Project, WebhookDelivery
-from annotate.operations.label_archives.files import delete_unknown_files
+from annotate.operations.label_archives.files import unknown_files
 from annotate.operations.label_archives.redaction import redact_outdated_files
 from annotate.privacy.retention.actions import apply_retention
 from annotate.webhooks.delivery import MAX_AGE
@@ -29,8 +29,12 @@ def clean_up(now: datetime) -> None:
                 project.pk,
             )
     redact_outdated_files()
-    if n := delete_unknown_files(now):
-        logger.info("Deleted %d files of labels that no archive names: a command was killed before it noted them.", n)
+    for name in unknown_files(now):
+        logger.warning(
+            "The file %s holds people's answers and no archive names it: archive_labels or restore_labels was stopped "
+            "just then. Delete it, unless another site keeps its files there.",
+            name,
+        )
     MemberInvitation.objects.filter(expires_at__lt=now).delete()
     Session.objects.filter(expire_date__lt=now).delete()
     WebhookDelivery.objects.filter(created_at__lt=now - MAX_AGE).delete()  # of webhooks that are told nothing any more

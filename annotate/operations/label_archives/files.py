@@ -1,7 +1,6 @@
 """The file of an archive: opened where it can be read, written anew, checked against what is known of it.
 
-It holds people's data. Copies have no name, so that nothing stays of them when a process is killed; stored files that
-no archive names are of one that was killed too, and go within two days.
+It holds people's data. Copies have no name, so that nothing stays of them when a process is killed.
 """
 
 import hashlib
@@ -74,24 +73,24 @@ def store(file: IO[bytes], project_id: Any) -> str:
     return default_storage.save(f"{FOLDER}/{project_id}.parquet", File(file))
 
 
-def delete_unknown_files(now: datetime) -> int:
-    """Delete the stored files that no archive names, and return how many."""
+def unknown_files(now: datetime) -> list[str]:
+    """Return the stored files that no archive names: of a command that was killed, or of another site's.
+
+    Nothing deletes them: a site that was pointed at another's files would take that one's answers away.
+    """
     try:
         found = {f"{FOLDER}/{name}" for name in default_storage.listdir(FOLDER)[1]}
     except FileNotFoundError:  # nothing has been archived here
-        return 0
-    unknown = found - set(LabelArchive.objects.filter(file__in=found).values_list("file", flat=True))
-    return sum(delete_if_old(name, now - MAX_UNKNOWN) for name in unknown)
+        return []
+    known = set(LabelArchive.objects.filter(file__in=found).values_list("file", flat=True))
+    return [name for name in sorted(found - known) if is_older(name, now - MAX_UNKNOWN)]
 
 
-def delete_if_old(name: str, before: datetime) -> bool:
+def is_older(name: str, than: datetime) -> bool:
     try:
-        is_old = default_storage.get_modified_time(name) < before
-    except FileNotFoundError:  # another worker was faster
+        return default_storage.get_modified_time(name) < than
+    except FileNotFoundError:  # forgotten meanwhile
         return False
-    if is_old:
-        default_storage.delete(name)
-    return is_old
 
 
 @contextmanager

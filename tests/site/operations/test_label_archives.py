@@ -279,17 +279,18 @@ def test_copies_that_hold_peoples_data_have_no_name(archived, tmp_path, monkeypa
     assert not [files for _what, files in seen if files]
 
 
-def test_a_file_that_no_archive_names_goes_within_two_days(archived):
+def test_a_file_that_no_archive_names_is_told_of_and_stays(archived, caplog):
     """Of a command that was killed after it had stored one, or before it had deleted the former."""
     clean_up(timezone.now())
     kept = archive(archived)
     left = default_storage.save("label-archives/left.parquet", ContentFile(b"answers"))
     now = timezone.now()
-    for later, there in ((timedelta(0), True), (timedelta(days=1, minutes=1), False)):
+    for later, told in ((timedelta(0), False), (timedelta(days=1, minutes=1), True)):
         clean_up(now + later)
-        assert default_storage.exists(left) == there
+        assert (f"The file {left} holds people's answers" in caplog.text) == told
+    assert str(kept.file.name) not in caplog.text
+    assert default_storage.exists(left)
     assert default_storage.exists(kept.file.name)
-    restore(archived)
 
 
 def test_progress_is_told_to_who_watches_and_in_a_log(monkeypatch):
