@@ -6,6 +6,8 @@ lock is a statement of its own, since one that has waited sees other rows as the
 transaction's end.
 """
 
+from collections.abc import Callable
+from typing import TypeVar
 from uuid import UUID
 
 from django.db import connection
@@ -13,7 +15,10 @@ from django.db.models import QuerySet
 
 from annotate.core.errors import AnnotatorErased
 from annotate.core.statements import Given, Statement
+from annotate.core.transactions import write_transaction
 from annotate.models import Annotator, Project
+
+Result = TypeVar("Result")
 
 
 def lock_project(project_id: UUID) -> Project:
@@ -36,15 +41,39 @@ def lock_annotator(annotator: Annotator, *, exclusive: bool = False) -> Annotato
     """Return the annotator and its project as stored now, for one step: an answer, an undo, a new presentation.
 
     Until the transaction ends this annotator takes no other step and the project stays as it is. Other annotators take
-    theirs meanwhile, unless `exclusive`; so a step counts by conditional UPDATEs, and in one order: sets, items by
-    their key, last the request for a fit. Raises AnnotatorErased.
+    theirs meanwhile, unless `exclusive`; so a step counts by conditional UPDATEs, and in one order: one set, its items
+    by their key, last the request for a fit. What counts two sets has to be `exclusive`. Raises AnnotatorErased.
     """
     advisory_lock(annotator.project_id, shared=not exclusive)
     found = locked_annotator(id=annotator.pk)
     if not found:
         raise AnnotatorErased
     locked: Annotator = found[0]
+    locked.alone = exclusive
     return locked
+
+
+class AloneNeeded(Exception):
+    """A step that others take theirs beside comes to count a further set: two such could wait for each other."""
+
+
+def check_alone(annotator: Annotator) -> None:
+    """Raise AloneNeeded unless the step holds the project alone; call before it counts a further set."""
+    if not annotator.alone:
+        raise AloneNeeded
+
+
+def in_step(annotator: Annotator, do: Callable[[Annotator], Result], *, exclusive: bool = False) -> Result:
+    """Return what `do` makes of the annotator as lock_annotator returns it, in a transaction of its own.
+
+    Where it raises AloneNeeded nothing is written, and it begins again, alone.
+    """
+    try:
+        with write_transaction():
+            return do(lock_annotator(annotator, exclusive=exclusive))
+    except AloneNeeded:
+        with write_transaction():
+            return do(lock_annotator(annotator, exclusive=True))
 
 
 def annotator_to_lock() -> QuerySet[Annotator]:

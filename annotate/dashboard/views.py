@@ -32,7 +32,7 @@ from annotate.dashboard.trust.queries import trust as trust_page
 from annotate.fitting.published import published_fit
 from annotate.fitting.stored_best_worst import best_worst_counts
 from annotate.fitting.stored_provisional import newest_answers
-from annotate.items.title_changes import last_title_change
+from annotate.items.title_changes import title_version
 from annotate.models import Item, Project
 from models_engine.models import Fit
 
@@ -107,7 +107,7 @@ def ranking_html(
 def items_version(project: Project) -> tuple[Any, ...]:
     """Change whenever the project's items do. Of changed titles those that something kept may not have seen count."""
     values = project.items.aggregate(n=Count("pk"), last=Max("pk"), retired=Count("retired_at"), when=Max("retired_at"))
-    return (*values.values(), last_title_change(project, timedelta(seconds=2 * CACHE_SECONDS)))
+    return (*values.values(), title_version(project, timedelta(seconds=2 * CACHE_SECONDS)))
 
 
 @login_required

@@ -33,8 +33,9 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from annotate.files.limits import MAX_FILE_BYTES
+from annotate.files.writers import without_apostrophe
 from annotate.imports.comparisons.actions import SIDES, Comparison
-from annotate.imports.comparisons.sets import order_in, shared_in, shown_in, without_apostrophe
+from annotate.imports.comparisons.sets import order_in, shared_in, shown_in
 from annotate.labelling.actions import MAX_RESPONSE_MS
 from annotate.labelling.outcomes import EXTRA_OUTCOMES, INFORMATIVE
 

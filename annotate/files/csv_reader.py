@@ -14,6 +14,7 @@ from annotate.files.cells import is_number
 from annotate.files.column_guessing import KNOWN
 from annotate.files.limits import MAX_FILE_BYTES, BadFile
 from annotate.files.sheets import Sheet, SheetRow
+from annotate.files.writers import without_apostrophe
 
 DELIMITERS = {
     ",": gettext_lazy("comma"),
@@ -23,6 +24,9 @@ DELIMITERS = {
 }
 SAMPLE = 64 * 1024
 HEADER_LENGTH = 40
+# Columns by which the export of items is known. There an apostrophe keeps a text from being run as a formula; in
+# others' tables it is part of the text.
+OF_OUR_ITEMS = frozenset(("item", "title", "kind", "text", "context", "competitor", "retired_at", "created_at"))
 
 # One cell may be as long as a file: a text that is too long gets a message of its own, with its row.
 csv.field_size_limit(MAX_FILE_BYTES)
@@ -40,6 +44,8 @@ def read(text: str | TextIO, delimiter: str, header: bool) -> Sheet:
     width = len(first[1])
     if header:
         columns = [cell.strip() or _("column %(n)d") % {"n": n} for n, cell in enumerate(first[1], 1)]
+        if OF_OUR_ITEMS.issubset(columns):
+            rows = ((line, list(map(without_apostrophe, cells))) for line, cells in rows)
         return Sheet(columns, checked_widths(rows, width))
     columns = [_("column %(n)d") % {"n": n} for n in range(1, width + 1)]
     return Sheet(columns, checked_widths(chain([first], rows), width))

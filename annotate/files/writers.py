@@ -12,8 +12,10 @@ from annotate.files.columns import Column, Row
 from annotate.files.parquet_writer import parquet_chunks
 
 CHUNK = 500  # rows encoded at a time
-# A spreadsheet takes a cell that begins so for a formula, and runs it.
-DANGEROUS = frozenset("=+-@\t\r\n")
+# A spreadsheet takes a cell that begins so for a formula, and runs it; one set to Japanese the full-width signs too.
+DANGEROUS = frozenset("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
+APOSTROPHE = "'"
+LOOKED_AT = DANGEROUS | {APOSTROPHE}
 
 
 def plain(value: Any) -> Any:
@@ -21,13 +23,23 @@ def plain(value: Any) -> Any:
     return value.astimezone(UTC).isoformat() if isinstance(value, datetime) else value
 
 
+def is_dangerous(text: str) -> bool:
+    """Return whether a spreadsheet would run the text, or the text after its apostrophes."""
+    return text[:1] in LOOKED_AT and text.lstrip(APOSTROPHE)[:1] in DANGEROUS
+
+
+def without_apostrophe(text: str) -> str:
+    """Return the text that `cell` was given."""
+    return text[1:] if text[:1] == APOSTROPHE and is_dangerous(text) else text
+
+
 def cell(value: Any) -> Any:
     """Return what csv.writer is given: text that a spreadsheet would run with an apostrophe before it, numbers as they
-    are."""
+    are. Text that begins so by itself gets one more, so that `without_apostrophe` gives it back."""
     if isinstance(value, list | dict):
         value = json.dumps(value, ensure_ascii=False)
     if isinstance(value, str):
-        return f"'{value}" if value[:1] in DANGEROUS else value
+        return f"'{value}" if is_dangerous(value) else value
     if isinstance(value, bool):
         return "true" if value else "false"
     return plain(value)

@@ -12,6 +12,7 @@ from annotate.fitting.forecast import figures
 from annotate.fitting.forecast_rows import probability_by
 from annotate.fitting.returns import notify_gone, return_figures
 from annotate.jobs.queues import Progress
+from annotate.locks import advisory_lock
 from annotate.models import FitState, LabelForecast, Project, Webhook
 from annotate.models.leased_jobs import LeaseLost
 from annotate.webhooks.actions import enqueue_event
@@ -87,6 +88,7 @@ def work(row: LabelForecast, progress: Progress) -> None:
     pause = SHORT_PAUSE if found and found["history"] <= SHORT_HISTORY else PAUSE
     at_risk = deadline_at_risk(project, row, found, now)
     with write_transaction():
+        advisory_lock(project.pk, shared=True)  # nobody is erased between reading who is gone and telling of them
         values: dict[str, Any] = {"figures": found, "as_of": now, "next_at": now + pause, "at_risk": at_risk}
         values["returns"] = returns
         former = row.returns

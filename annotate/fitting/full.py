@@ -9,6 +9,7 @@ from annotate.core.transactions import write_transaction
 from annotate.fitting.owner_mails import mail_owners
 from annotate.labelling.plan.capacity import Capacity, ending_capacity
 from annotate.labelling.plan.queries import NO_LIMIT
+from annotate.locks import advisory_lock
 from annotate.models import FitState, Project, Webhook
 from annotate.webhooks.actions import enqueue_event
 
@@ -28,6 +29,7 @@ def notify_when_full(project: Project, now: datetime) -> bool:
 
 def is_news(project: Project, found: Capacity, now: datetime) -> bool:
     with write_transaction():
+        advisory_lock(project.pk, shared=True)
         untold = FitState.objects.filter(project=project, told_full__lt=found.n_most)
         if not untold.update(told_full=found.n_most):
             return False

@@ -14,6 +14,7 @@ from annotate.fitting.goal import enqueue_goal_met
 from annotate.fitting.result import FitResult, Stopwatch
 from annotate.fitting.scheduling import Claim
 from annotate.jobs.queues import Progress
+from annotate.locks import advisory_lock
 from annotate.models import OVERALL, DerivedRanking, ProvisionalRanking, Webhook
 from annotate.models.leased_jobs import LeaseLost
 from annotate.webhooks.actions import FIT_EVENT_DELAY, enqueue_event
@@ -80,6 +81,7 @@ def publish(
     """
     now = fit.finished_at or timezone.now()
     with write_transaction():
+        advisory_lock(fit.project_id, shared=True)  # no webhook is removed between reading it and its message
         if settles:
             scheduling.complete(claim, number=fit.number, seconds=fit.seconds or 0.0, now=now)
         else:

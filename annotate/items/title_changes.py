@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from django.db.models import Max
+from django.db.models import Sum
 from django.utils import timezone
 
 from annotate.models import EventVerb, Project
@@ -10,11 +10,12 @@ from annotate.models import EventVerb, Project
 CHANGES = (EventVerb.ITEM_TITLE_CHANGED, EventVerb.ITEMS_TRANSLATED)
 
 
-def last_title_change(project: Project, within: timedelta) -> int | None:
-    """Return a number that grows with each change of a title within this time; None where there was none.
+def title_version(project: Project, within: timedelta) -> int | None:
+    """Return a number that differs after each change of a title within this time; None where there was none.
 
-    The time bounds what is read: what is kept longer than that would not notice.
+    The sum of the changes' keys, since of two at once the one with the lower key may be stored last. The time bounds
+    what is read: what is kept longer than that would not notice.
     """
     recent = project.events.filter(verb__in=CHANGES, at__gt=timezone.now() - within)
-    last: int | None = recent.aggregate(last=Max("pk"))["last"]
-    return last
+    keys: int | None = recent.aggregate(sum=Sum("pk"))["sum"]
+    return keys

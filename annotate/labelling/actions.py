@@ -27,7 +27,7 @@ from annotate.labelling.screening import apply_rule, may_screen_out
 from annotate.labelling.shown_items import items_shown
 from annotate.labelling.stored_answers import close_answered, insert_label
 from annotate.labelling.task_types.registry import is_ordered, task_type_of
-from annotate.locks import lock_annotator
+from annotate.locks import check_alone, in_step, lock_annotator
 from annotate.models import (
     MAX_REASON_LENGTH,
     Annotator,
@@ -82,12 +82,14 @@ def record_label(*, presentation: Presentation, answer: Answer, now: datetime) -
     An answer that comes after the lease ran out counts if set and cap have room, else it is stored voided as late.
     Raises InvalidAnswer for what the project does not allow, ProjectNotOpen, AnnotatorExcluded and AnsweredTooSoon.
     """
-    with write_transaction():
-        annotator = lock_annotator(presentation.annotator, exclusive=counts_more_sets(presentation))
+
+    def step(annotator: Annotator) -> Label:
         label, is_new = write_label(annotator, presentation, answer, now)
         if is_new:
             request_fit(annotator.project)
         return label
+
+    return in_step(presentation.annotator, step, exclusive=counts_more_sets(presentation))
 
 
 def record_and_assign_next(
@@ -98,8 +100,8 @@ def record_and_assign_next(
     After practice, and where a break is due, there is neither.   ahead: as for assignment.next_presentation.
     """
     likely = assignment.choose_ahead(presentation.annotator, now)
-    with write_transaction():
-        annotator = lock_annotator(presentation.annotator, exclusive=counts_more_sets(presentation))
+
+    def step(annotator: Annotator) -> tuple[Label, UserError | None, bool]:
         label, is_new = write_label(annotator, presentation, answer, now)
         if presentation.purpose == Purpose.PRACTICE:
             presentation.annotator = annotator  # with the practice as it stands now
@@ -113,8 +115,12 @@ def record_and_assign_next(
             refusal, is_next_to_hold = go_on(annotator, likely, now, rng, n_done, none_open=closed_open, ahead=ahead)
         if is_new:  # last, since all who answer write this one row
             request_fit(annotator.project)
+        return label, refusal, is_next_to_hold
+
+    exclusive = counts_more_sets(presentation)
+    label, refusal, is_next_to_hold = in_step(presentation.annotator, step, exclusive=exclusive)
     if is_next_to_hold:
-        assignment.lease_next(annotator, now, rng)
+        assignment.lease_next(presentation.annotator, now, rng)
     return label, refusal
 
 
@@ -180,6 +186,9 @@ def write_label(annotator: Annotator, presentation: Presentation, answer: Answer
             return write_label(annotator, presentation, answer, now)
         late = False
     else:
+        if is_late(presentation):
+            check_alone(annotator)
+            presentation.refresh_from_db(fields=["state"])
         late = is_beyond_cap(annotator, presentation) or not assignment.reclaim_expired_set(
             project, presentation, items
         )
@@ -362,7 +371,7 @@ def undo_label(*, annotator: Annotator, now: datetime, token: str | None = None)
     meanwhile goes back to the pool. Raises NothingToUndo, ProjectNotOpen, AnnotatorExcluded.
     """
     with write_transaction():
-        annotator = lock_annotator(annotator)
+        annotator = lock_annotator(annotator, exclusive=True)  # the set of what is open and the one held ahead
         project = annotator.project
         check_can_answer(project, annotator, now)
         label = counted_labels(annotator).select_related("presentation").order_by("-created_at", "-pk").first()

@@ -30,7 +30,7 @@ from annotate.labelling.item_sets import (
 from annotate.labelling.requirements import check_requirements
 from annotate.labelling.special_tasks import conflicting_items
 from annotate.labelling.suggestions import take_suggestion
-from annotate.locks import advisory_lock, lock_annotator
+from annotate.locks import advisory_lock, check_alone, in_step, lock_annotator
 from annotate.models import (
     Annotator,
     AskedBy,
@@ -54,9 +54,7 @@ def next_presentation(*, annotator: Annotator, now: datetime, rng: random.Random
     ahead: lease the one after it, too, for those who can show it before they are asked for it.
     """
     likely = choose_ahead(annotator, now)
-    with write_transaction():
-        annotator = lock_annotator(annotator)
-        presentation = open_or_renew(annotator, likely, now, rng)
+    presentation = in_step(annotator, lambda locked: open_or_renew(locked, likely, now, rng))
     if ahead:
         lease_next(annotator, now, rng)
     return presentation
@@ -122,6 +120,7 @@ def open_leased_ahead(annotator: Annotator, now: datetime) -> bool:
         return False
     hidden = conflicting_items(annotator)
     if hidden and leased_ahead(annotator).filter(items__in=hidden).exists():
+        check_alone(annotator)
         release_ahead(annotator)
     times = {"created_at": now, "leased_until": now + lease_duration()}
     return show_leased_ahead(annotator=annotator.pk, **times) > 0

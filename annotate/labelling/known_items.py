@@ -85,7 +85,7 @@ def undo_last(*, annotator: Annotator, now: datetime, token: str | None = None) 
 def undo_known(*, annotator: Annotator, token: str, now: datetime) -> None:
     """Forget that an item is known and ask the same items again, where their set still has room."""
     with write_transaction():
-        annotator = lock_annotator(annotator)
+        annotator = lock_annotator(annotator, exclusive=True)  # as many as three sets are counted
         check_can_answer(annotator.project, annotator, now)
         declared = ConflictOfInterest.objects.filter(annotator=annotator, declared_in__token=token)
         conflict = declared.select_related("item", "declared_in").first()

@@ -71,6 +71,9 @@ class Annotator(models.Model):
     # The flags that webhooks were told of (annotate.quality.flags.notices) and that are still up.
     flagged = models.JSONField(default=list, blank=True)
 
+    # Whether the step that has locked this one holds the project alone (annotate.locks); no column.
+    alone = False
+
     objects = PeopleManager()
     everyone = models.Manager()  # noqa: DJ012  (the default comes first)
 

@@ -30,6 +30,11 @@ class ConflictOfInterest(models.Model):
             models.UniqueConstraint(fields=["annotator", "item"], name="item_never_shown_once"),
             models.UniqueConstraint(fields=["annotator", "tag"], name="tag_never_shown_once"),
         ]
+        indexes = [  # looked at for each presentation that is deleted
+            models.Index(
+                fields=["declared_in"], condition=Q(declared_in__isnull=False), name="conflicts_by_presentation"
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.annotator}: {self.item or self.tag}"

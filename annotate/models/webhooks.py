@@ -73,6 +73,7 @@ class WebhookDelivery(LeasedJob):
         WAITING = "waiting", _("Waiting")
         DELIVERED = "delivered", _("Delivered")
         FAILED = "failed", _("Not delivered")
+        DROPPED = "dropped", _("Dropped: the webhook was switched off")
 
     FREE: ClassVar[dict[str, Any]] = {}
     LEASE = timedelta(minutes=1)

@@ -10,6 +10,7 @@ from django.contrib.sessions.models import Session
 from django.db.models import Q
 
 from annotate.models import MemberInvitation, Project, WebhookDelivery
+from annotate.operations.label_archives.files import unknown_files
 from annotate.operations.label_archives.redaction import redact_outdated_files
 from annotate.privacy.retention.actions import apply_retention
 from annotate.webhooks.delivery import MAX_AGE
@@ -28,6 +29,12 @@ def clean_up(now: datetime) -> None:
                 project.pk,
             )
     redact_outdated_files()
+    for name in unknown_files(now):
+        logger.warning(
+            "The file %s holds people's answers and no archive names it: archive_labels or restore_labels was stopped "
+            "just then. Delete it, unless another site keeps its files there.",
+            name,
+        )
     MemberInvitation.objects.filter(expires_at__lt=now).delete()
     Session.objects.filter(expire_date__lt=now).delete()
     WebhookDelivery.objects.filter(created_at__lt=now - MAX_AGE).delete()  # of webhooks that are told nothing any more

@@ -39,13 +39,26 @@ def add_webhook(*, project: Project, actor: User, url: str, events: list[str], n
     return webhook
 
 
-def switch_webhook(*, webhook: Webhook, actor: User, on: bool, now: datetime) -> None:
+def switch_webhook(*, webhook: Webhook, actor: User, on: bool, now: datetime) -> int:
+    """Switch on or off; off, the messages that wait are dropped. Return how many."""
+    n_dropped = 0
     with write_transaction():
         lock_project(webhook.project_id)
         if Webhook.objects.filter(pk=webhook.pk, active=not on).update(active=on):
             update_notes_answers(webhook.project)
             verb = EventVerb.WEBHOOK_SWITCHED_ON if on else EventVerb.WEBHOOK_SWITCHED_OFF
             record_event(webhook.project, actor, verb, now, url=webhook.url, active=[not on, on])
+            n_dropped = 0 if on else drop_waiting(webhook, now)
+    return n_dropped
+
+
+def drop_waiting(webhook: Webhook, now: datetime) -> int:
+    """End the messages that wait, but for tests, and return how many.
+
+    What happens while a webhook is off is never sent; nor is what happened before, which would be old news by then.
+    """
+    waiting = webhook.deliveries.filter(state=WebhookDelivery.State.WAITING).exclude(event=TEST)
+    return waiting.update(state=WebhookDelivery.State.DROPPED, done_at=now)
 
 
 def replace_secret(*, webhook: Webhook, actor: User, now: datetime) -> str:

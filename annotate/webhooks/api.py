@@ -94,7 +94,7 @@ class Webhooks(ApiView):
 class WebhookView(ApiView):
     @extend_schema(operation_id="webhooks_switch", request=WebhookChange, responses=WebhookRow)
     def put(self, request: ApiRequest, project_id: UUID, webhook_id: int) -> Response:
-        """Switches the webhook on or off."""
+        """Switches the webhook on or off; off, the messages that wait are dropped."""
         webhook = found(request, project_id, webhook_id)
         on = validated_body(request, WebhookChange)["active"]
         actions.switch_webhook(webhook=webhook, actor=request.user, on=on, now=timezone.now())

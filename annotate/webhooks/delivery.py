@@ -1,20 +1,22 @@
-"""Delivers webhook messages: claims, signs, sends, retries. Every worker process runs it."""
+"""Delivers webhook messages: signs, sends, retries. Every worker process runs it."""
 
 import base64
 import hashlib
 import hmac
 import threading
+import time
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Q
 from django.utils import timezone
 
 from annotate.jobs.sending import repeat_until
 from annotate.models import WebhookDelivery
+from annotate.webhooks.actions import TEST
 from annotate.webhooks.answers import enqueue_answer_events
+from annotate.webhooks.claiming import TAKEN, claim_next
 from annotate.webhooks.http_client import Unreachable, post
 
 State = WebhookDelivery.State
@@ -48,21 +50,18 @@ def deliver_due(now: datetime) -> bool:
 
 
 def deliver_next(now: datetime) -> bool:
-    """Attempt the delivery that has waited longest; return False where none is due."""
+    """Attempt the delivery that is next, or drop it; return False where none is due."""
     delivery = claim_next(now)
     if delivery is None:
         return False
+    if not delivery.webhook.active and delivery.event != TEST:  # queued by a process that read the webhook as still on
+        delivery.release(state=State.DROPPED, done_at=now, attempts=delivery.attempts - 1)
+        return True
+    started = time.monotonic()
     record_result(delivery, send_delivery(delivery, now), timezone.now())
+    ended = time.monotonic()
+    TAKEN.add(delivery.webhook.project_id, ended - started, ended)
     return True
-
-
-def claim_next(now: datetime) -> WebhookDelivery | None:
-    """Claims the delivery that has waited longest; None where none is due, or it has been deleted meanwhile."""
-    due = WebhookDelivery.is_free(now)
-    for delivery in WebhookDelivery.objects.filter(due).order_by("not_before", "pk")[:5]:
-        if delivery.claim(due & Q(attempts=delivery.attempts), owner="", now=now):
-            return WebhookDelivery.objects.select_related("webhook").filter(pk=delivery.pk).first()
-    return None
 
 
 def send_delivery(delivery: WebhookDelivery, now: datetime) -> DeliveryResult:

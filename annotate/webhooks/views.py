@@ -8,6 +8,7 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
@@ -54,6 +55,14 @@ def page(
     return render(request, "webhooks/webhooks.html", context, status=400 if form.errors else 200)
 
 
+def told_of_switch(on: bool, n_dropped: int) -> str:
+    text = _("The webhook is switched on.") if on else _("The webhook is switched off.")
+    if n_dropped:
+        dropped = ngettext("%(n)d waiting message was dropped.", "%(n)d waiting messages were dropped.", n_dropped)
+        text += " " + dropped % {"n": n_dropped}
+    return text
+
+
 @never_cache
 @login_required
 @require_POST
@@ -70,9 +79,8 @@ def change(request: SignedInRequest, project_id: UUID, webhook_id: int) -> HttpR
         actions.send_test(webhook=webhook, now=now)
         messages.success(request, _("A test message is on its way. The result appears below."))
     elif action in ("on", "off"):
-        actions.switch_webhook(webhook=webhook, actor=request.user, on=action == "on", now=now)
-        text = _("The webhook is switched on.") if action == "on" else _("The webhook is switched off.")
-        messages.success(request, text)
+        n_dropped = actions.switch_webhook(webhook=webhook, actor=request.user, on=action == "on", now=now)
+        messages.success(request, told_of_switch(action == "on", n_dropped))
     elif action == "remove":
         actions.remove_webhook(webhook=webhook, actor=request.user, now=now)
         messages.success(request, _("The webhook is removed."))

@@ -1,6 +1,9 @@
 """Who waits for whom on PostgreSQL: annotators not for each other, the owner for them, they for the owner."""
 
+import random
 import threading
+from collections.abc import Callable
+from concurrent import futures
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -9,12 +12,32 @@ from django.utils import timezone
 
 from annotate.core.errors import AnnotatorErased
 from annotate.jobs.fit_requests import request_fit
+from annotate.labelling import assignment
+from annotate.labelling.actions import Answer, record_and_assign_next, record_label, undo_label
+from annotate.labelling.known_items import declare_known, undo_last
 from annotate.locks import lock_annotator, lock_project
-from annotate.models import AnswerNotice, FitState, Webhook, WebhookDelivery
+from annotate.management.commands.worker import create_worker
+from annotate.models import (
+    Annotator,
+    AnswerNotice,
+    ConflictOfInterest,
+    FitState,
+    Label,
+    Presentation,
+    Project,
+    Webhook,
+    WebhookDelivery,
+)
+from annotate.participation.completion.actions import finish
 from annotate.privacy.erasure.actions import erase_annotator
-from annotate.webhooks.actions import add_webhook
+from annotate.quality.flags.notices import notify_new_flags
+from annotate.webhooks.actions import add_webhook, remove_webhook
 from annotate.webhooks.answers import BATCH_DELAY, enqueue_answer_events
+from models_engine.models import Fit
 from tests.conftest import NOW, answer_one, make_annotator
+from tests.site.factories import make_labels
+from tests.site.labelling.test_labels import counts_are_true
+from tests.site.labelling.test_question_ahead import answer, ask, held
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PATIENCE = 20
@@ -51,8 +74,13 @@ class Held(threading.Thread):
 
 def waits(one: Held, n: int = 1) -> bool:
     """Whether it has come to the lock, where `n` wait now, and does not get it."""
+    return comes_to_wait(lambda: one.has.wait(0.05), n)
+
+
+def comes_to_wait(is_over: Callable[[], bool], n: int = 1) -> bool:
+    """Whether `n` come to wait for a lock before it is over; is_over: takes a moment to say so."""
     for _look in range(PATIENCE * 20):
-        if one.has.wait(0.05):
+        if is_over():
             return False
         with connection.cursor() as cursor:
             cursor.execute(
@@ -103,6 +131,75 @@ def test_who_answers_by_itself_waits_for_all(several, project):
     late.end()
 
 
+def expired_after_it_was_read(project, annotator) -> Presentation:
+    ask(annotator, ahead=False)
+    shown = Presentation.objects.select_related("annotator__project").get(annotator=annotator)
+    assert assignment.release(project, shown.pk, shown.item_set_id)
+    return shown
+
+
+def answers_while_its_lease_runs_out(project, annotator):
+    shown = expired_after_it_was_read(project, annotator)
+    rng = random.Random(1)
+    return lambda: record_and_assign_next(presentation=shown, answer=Answer("choice", 0), now=NOW, rng=rng)
+
+
+def sends_an_answer_alone_while_its_lease_runs_out(project, annotator):
+    shown = expired_after_it_was_read(project, annotator)
+    return lambda: record_label(presentation=shown, answer=Answer("choice", 0), now=NOW)
+
+
+def undoes_an_answer(project, annotator):
+    answer(ask(annotator))
+    return lambda: undo_label(annotator=annotator, now=NOW)
+
+
+def undoes_that_an_item_is_known(project, annotator):
+    shown = ask(annotator)
+    declare_known(presentation=shown, place=0, now=NOW)
+    ask(annotator)
+    return lambda: undo_last(annotator=annotator, now=NOW, token=shown.token)
+
+
+def answers_where_what_is_held_ahead_may_not_be_shown_any_more(project, annotator):
+    shown = ask(annotator)
+    ConflictOfInterest.objects.create(annotator=annotator, item=held(annotator).items.first())
+    Annotator.objects.filter(pk=annotator.pk).update(has_never_shown=True)
+    return lambda: answer(shown)
+
+
+def ends_their_part(project, annotator):
+    answer(ask(annotator))
+    Project.objects.filter(pk=project.pk).update(closes_at=NOW)
+    return lambda: finish(annotator=annotator, now=NOW)
+
+
+ANSWERING = [
+    answers_while_its_lease_runs_out,
+    sends_an_answer_alone_while_its_lease_runs_out,
+    answers_where_what_is_held_ahead_may_not_be_shown_any_more,
+]
+
+
+@pytest.mark.parametrize("act", [*ANSWERING, undoes_an_answer, undoes_that_an_item_is_known, ends_their_part])
+def test_who_counts_more_sets_than_one_waits_for_all(several, project, act):
+    """Two who counted two sets each would wait for each other's items, and PostgreSQL would refuse one of them."""
+    Project.objects.filter(pk=project.pk).update(known_button=True)
+    one, two = make_annotator(project, "One"), make_annotator(project, "Two")
+    do = act(project, one)
+    n_labels = Label.objects.count()
+    step = Held(lock_annotator, two)
+    assert step.has.wait(PATIENCE)
+    counting = Held(do)
+    assert waits(counting)
+    step.end()
+    assert counting.has.wait(PATIENCE)
+    counting.end()
+    assert Label.objects.count() == n_labels + (act in ANSWERING)
+    assert Label.objects.exclude(voided_at=None).count() == (act is undoes_an_answer)
+    counts_are_true(project)
+
+
 def test_a_step_of_somebody_erased_is_refused(project):
     gone = make_annotator(project, "Gone")
     type(gone).objects.filter(pk=gone.pk).delete()
@@ -143,3 +240,45 @@ def test_nobody_is_told_of_while_being_erased(project, alice, several):
     erasing.end()
     telling.end()
     assert not WebhookDelivery.objects.exists()
+
+
+def test_nobody_is_told_of_as_flagged_who_is_erased_meanwhile(project, alice, several):
+    """Who is flagged takes seconds to find, at whose end the person may be gone."""
+    hasty = make_annotator(project, "Hasty Otter")
+    make_labels(project, [hasty], 20, response_ms=300)
+    add_webhook(
+        project=project, actor=alice, url="https://example.org/", events=[Webhook.Event.FLAG_RAISED.value], now=NOW
+    )
+    erasing = Held(lambda: erase_annotator(annotator=hasty, by="owner", now=timezone.now()))
+    assert erasing.has.wait(PATIENCE)
+    telling = Held(lambda: notify_new_flags(project=project, since=None, now=NOW))
+    assert waits(telling)
+    erasing.end()
+    assert telling.has.wait(PATIENCE)
+    telling.end()
+    assert not WebhookDelivery.objects.exists()
+
+
+@pytest.mark.slow
+def test_a_fit_is_published_while_its_webhook_is_removed(project, alice, several):
+    """A message to a webhook that is gone by then would take the fit along."""
+    answer_one(make_annotator(project, "Quiet Otter"))
+    webhook = add_webhook(
+        project=project, actor=alice, url="https://example.org/", events=[Webhook.Event.FIT_PUBLISHED.value], now=NOW
+    )
+    removing = Held(lambda: remove_webhook(webhook=webhook, actor=alice, now=NOW))
+    assert removing.has.wait(PATIENCE)
+
+    def fit() -> int:
+        try:
+            return create_worker("test").run(poll=0.1, once=True)
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(1) as pool:
+        fitting = pool.submit(fit)
+        assert comes_to_wait(lambda: bool(futures.wait([fitting], 0.05).done))
+        removing.end()
+        assert fitting.result(PATIENCE) == 1
+    assert Fit.objects.filter(project_id=project.pk, published=True).exists()
+    assert FitState.objects.get(project=project).error == ""

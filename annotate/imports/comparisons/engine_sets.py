@@ -12,8 +12,9 @@ from django.utils.translation import gettext as _
 from annotate.files.cells import shortened
 from annotate.files.limits import Unusable
 from annotate.files.sheets import SheetRow
+from annotate.files.writers import without_apostrophe
 from annotate.imports.comparisons.actions import SIDES, Comparison
-from annotate.imports.comparisons.sets import shared_of, without_apostrophe
+from annotate.imports.comparisons.sets import shared_of
 from annotate.imports.comparisons.tables import Voting
 from annotate.labelling.asked_tasks import AskedTask, tasks_of, with_task
 from annotate.models import Label, Project

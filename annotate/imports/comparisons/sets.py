@@ -3,7 +3,6 @@
 import json
 from collections.abc import Sequence
 
-from annotate.files.writers import DANGEROUS
 from annotate.labelling.task_types.base import shared_in as ranks_shared
 from annotate.labelling.task_types.registry import BY_OUTCOME
 
@@ -51,8 +50,3 @@ def groups_in(cell: str) -> list[list[str]]:
 def list_text(keys: Sequence[str]) -> str:
     """Return a list of keys as one cell that keeps them apart, whatever they hold."""
     return json.dumps(keys, ensure_ascii=False)
-
-
-def without_apostrophe(cell: str) -> str:
-    """Return the export puts one before what a spreadsheet would run as a formula."""
-    return cell[1:] if cell[:1] == "'" and cell[1:2] in DANGEROUS else cell

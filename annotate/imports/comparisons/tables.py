@@ -13,8 +13,9 @@ from django.utils.translation import gettext_lazy
 from annotate.files.cells import shortened
 from annotate.files.limits import Unusable
 from annotate.files.sheets import SheetRow
+from annotate.files.writers import without_apostrophe
 from annotate.imports.comparisons.actions import SIDES, Comparison
-from annotate.imports.comparisons.sets import list_text, order_in, shared_in, shown_in, without_apostrophe
+from annotate.imports.comparisons.sets import list_text, order_in, shared_in, shown_in
 from annotate.labelling.actions import MAX_RESPONSE_MS
 from annotate.models import Label
 

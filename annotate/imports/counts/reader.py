@@ -11,8 +11,8 @@ from annotate.files.cells import check_characters, shortened
 from annotate.files.layout import read_sheet
 from annotate.files.limits import MAX_KEY, BadFile, Unusable
 from annotate.files.sheets import SheetRow
+from annotate.files.writers import without_apostrophe
 from annotate.imports.comparisons.actions import LONGEST_NAME
-from annotate.imports.comparisons.sets import without_apostrophe
 from annotate.imports.counts.columns import Counting, layout_of
 from annotate.imports.prepared import EVERY, Line, Read
 from annotate.items.rows import NewItem

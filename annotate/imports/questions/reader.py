@@ -13,8 +13,9 @@ from annotate.files.cells import shortened
 from annotate.files.layout import read_sheet
 from annotate.files.limits import MAX_COMPETITOR, MAX_ROWS, MAX_TEXT, BadFile, Unusable
 from annotate.files.sheets import Cell, SheetRow
+from annotate.files.writers import without_apostrophe
 from annotate.imports.comparisons.actions import SIDES, Comparison, outcomes_of, problems
-from annotate.imports.comparisons.sets import list_text, shared_of, shown_in, without_apostrophe
+from annotate.imports.comparisons.sets import list_text, shared_of, shown_in
 from annotate.imports.comparisons.tables import WORDS as VOTES
 from annotate.imports.prepared import EVERY, Line, Read
 from annotate.imports.questions.columns import Asking, layout_of

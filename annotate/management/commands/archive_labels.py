@@ -13,19 +13,23 @@ from annotate.models import Project
 from annotate.operations.label_archives.errors import LabelArchiveError
 from annotate.operations.label_archives.moving import archive_labels
 
-SECONDS = 1.0  # between two lines of progress
+SECONDS = 1.0  # between two words of progress to somebody who watches
+SECONDS_IN_LOG = 30.0  # and between two lines of it in a file or a log
 
 
 class Progress:
-    """Says at most once a second how far the work is, to somebody who watches."""
+    """Says now and then how far the work is: in one line that changes to somebody who watches, else in lines."""
 
     def __init__(self, stdout: Any) -> None:
-        self.stdout, self.said_at = stdout, 0.0
+        self.stdout, self.is_watched = stdout, stdout.isatty()
+        self.said_at = 0.0 if self.is_watched else time.monotonic()
 
     def __call__(self, what: str, done: int, total: int) -> None:
-        if self.stdout.isatty() and (time.monotonic() - self.said_at > SECONDS or done >= total):
+        pause = SECONDS if self.is_watched else SECONDS_IN_LOG
+        if time.monotonic() - self.said_at > pause or (self.is_watched and done >= total):
             self.said_at = time.monotonic()
-            self.stdout.write(f"\r{done:,} of {total:,} {what}", ending=" ")
+            start, end = ("\r", " ") if self.is_watched else ("", "\n")
+            self.stdout.write(f"{start}{done:,} of {total:,} {what}", ending=end)
             self.stdout.flush()
 
 

@@ -1,4 +1,7 @@
-"""The file of an archive: opened where it can be read, written anew, checked against what is known of it."""
+"""The file of an archive: opened where it can be read, written anew, checked against what is known of it.
+
+It holds people's data. Copies have no name, so that nothing stays of them when a process is killed.
+"""
 
 import hashlib
 import shutil
@@ -6,8 +9,8 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from datetime import datetime, timedelta
+from typing import IO, Any
 
 from django.conf import settings
 from django.core.files import File
@@ -28,6 +31,9 @@ from annotate.operations.label_archives.layout import (
     schema_of,
 )
 
+FOLDER = "label-archives"
+MAX_UNKNOWN = timedelta(days=1)  # how long a stored file may be there before its archive is noted
+
 
 @dataclass
 class Counts:
@@ -45,11 +51,10 @@ class Counts:
         self.n_unvoided += len(labels) - labels.null_count - (len(voided) - voided.null_count)
 
 
-def write_pieces(path: Path, schema: Any, pieces: Iterable[Any]) -> Counts:
+def write_pieces(file: IO[bytes], schema: Any, pieces: Iterable[Any]) -> Counts:
     """Write a file of these pieces, each a row group."""
     counts = Counts()
-    path.touch(mode=0o600)  # it holds people's data
-    with parquet().ParquetWriter(str(path), schema, compression="zstd") as writer:
+    with parquet().ParquetWriter(file, schema, compression="zstd") as writer:
         for piece in pieces:
             if piece.num_rows:
                 writer.write_table(piece, row_group_size=piece.num_rows)
@@ -57,35 +62,54 @@ def write_pieces(path: Path, schema: Any, pieces: Iterable[Any]) -> Counts:
     return counts
 
 
-def hash_of(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def hash_of(file: IO[bytes]) -> str:
+    file.seek(0)
+    return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
 
 
-def store(path: Path, project_id: Any) -> str:
+def store(file: IO[bytes], project_id: Any) -> str:
     """Copy the file to where items' files are, too; return its name there."""
-    with path.open("rb") as content:
-        return default_storage.save(f"label-archives/{project_id}.parquet", File(content))
+    file.seek(0)
+    return default_storage.save(f"{FOLDER}/{project_id}.parquet", File(file))
+
+
+def unknown_files(now: datetime) -> list[str]:
+    """Return the stored files that no archive names: of a command that was killed, or of another site's.
+
+    Nothing deletes them: a site that was pointed at another's files would take that one's answers away.
+    """
+    try:
+        found = {f"{FOLDER}/{name}" for name in default_storage.listdir(FOLDER)[1]}
+    except FileNotFoundError:  # nothing has been archived here
+        return []
+    known = set(LabelArchive.objects.filter(file__in=found).values_list("file", flat=True))
+    return [name for name in sorted(found - known) if is_older(name, now - MAX_UNKNOWN)]
+
+
+def is_older(name: str, than: datetime) -> bool:
+    try:
+        return default_storage.get_modified_time(name) < than
+    except FileNotFoundError:  # forgotten meanwhile
+        return False
 
 
 @contextmanager
 def opened(archive: LabelArchive) -> Iterator[Any]:
     """Open a copy of the archive's file, checked, as a ParquetFile. Raises LabelArchiveError."""
-    with tempfile.TemporaryDirectory(prefix="crowdrank-labels-") as folder:
-        path = Path(folder) / "labels.parquet"
+    with tempfile.TemporaryFile() as copy:
         try:
-            with default_storage.open(str(archive.file.name)) as source, path.open("wb") as target:
-                shutil.copyfileobj(source, target, 2**20)
+            with default_storage.open(str(archive.file.name)) as source:
+                shutil.copyfileobj(source, copy, 2**20)
         except FileNotFoundError as error:
             raise LabelArchiveError(
                 f"The file {archive.file.name} is missing. Put it back from a backup; nothing was changed."
             ) from error
-        if hash_of(path) != archive.sha256:
+        if hash_of(copy) != archive.sha256:
             raise LabelArchiveError(
                 f"The file {archive.file.name} is damaged: its SHA-256 is not the one that was stored. Put it back "
                 "from a backup; nothing was changed."
             )
-        with parquet().ParquetFile(str(path)) as file:
+        with parquet().ParquetFile(copy) as file:
             about = file.schema_arrow.metadata or {}
             if about.get(FORMAT_KEY) != FORMAT or about.get(PROJECT_KEY) != str(archive.project_id).encode():
                 raise LabelArchiveError(f"The file {archive.file.name} is no archive of this project's labels.")
@@ -124,12 +148,12 @@ def with_columns(piece: Any, schema: Any, missing: list[str]) -> Any:
     return piece.select(schema.names)
 
 
-def replace_file(archive: LabelArchive, path: Path, counts: Counts) -> None:
+def replace_file(archive: LabelArchive, file: IO[bytes], counts: Counts) -> None:
     """Put another file in the archive's place; nothing is to be taken out of that."""
     former = str(archive.file.name)
-    name = store(path, archive.project_id)
+    name = store(file, archive.project_id)
     with write_transaction():
-        archive.file.name, archive.sha256, archive.made_at = name, hash_of(path), timezone.now()
+        archive.file.name, archive.sha256, archive.made_at = name, hash_of(file), timezone.now()
         archive.n_presentations, archive.n_labels, archive.n_unvoided = (
             counts.n_presentations,
             counts.n_labels,

@@ -6,7 +6,6 @@ Nothing leaves the database before the same rows have been read from the stored 
 import tempfile
 from collections.abc import Callable
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -75,10 +74,9 @@ def write_archive(project: Project, now: datetime, report: Report) -> LabelArchi
             report("written", done, total)
             yield piece
 
-    with tempfile.TemporaryDirectory(prefix="crowdrank-labels-") as folder:
-        path = Path(folder) / "labels.parquet"
-        counts = write_pieces(path, schema, pieces())
-        name, sha256 = store(path, project.pk), hash_of(path)
+    with tempfile.TemporaryFile() as file:
+        counts = write_pieces(file, schema, pieces())
+        name, sha256 = store(file, project.pk), hash_of(file)
     try:
         with write_transaction():
             check_may_archive(lock_project(project.pk))

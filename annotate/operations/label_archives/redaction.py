@@ -3,7 +3,6 @@
 import logging
 import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from annotate.models import Annotator, LabelArchive
@@ -37,10 +36,9 @@ def redact_file(archive: LabelArchive) -> None:
             stay = piece.filter(is_in(piece.column("annotator_id"), people))
             yield without_texts(stay) if drops_texts else stay
 
-    with tempfile.TemporaryDirectory(prefix="crowdrank-labels-") as folder, opened_pieces(archive) as (schema, pieces):
-        path = Path(folder) / "redacted.parquet"
-        counts = write_pieces(path, schema, kept(pieces))
-        replace_file(archive, path, counts)
+    with tempfile.TemporaryFile() as file, opened_pieces(archive) as (schema, pieces):
+        counts = write_pieces(file, schema, kept(pieces))
+        replace_file(archive, file, counts)
 
 
 def is_in(column: Any, values: Any) -> Any:

@@ -37,7 +37,7 @@ def finish(*, annotator: Annotator, now: datetime) -> Completion:
     Who had nothing to answer at all found no place; who answered before the project closed has finished.
     """
     with write_transaction():
-        annotator = lock_annotator(annotator)
+        annotator = lock_annotator(annotator, exclusive=True)  # two sets may be given back
         known = Completion.objects.filter(annotator=annotator).first()
         if known:
             return known

@@ -19,7 +19,7 @@ from annotate.dashboard.overall.podium import Podium, podium
 from annotate.dashboard.overall.queries import overall_ranking
 from annotate.dashboard.ranking.queries import AVERAGE_SCORE, MIN_COMPARISONS
 from annotate.fitting.published import published_fit
-from annotate.items.title_changes import last_title_change
+from annotate.items.title_changes import title_version
 from annotate.models import OVERALL, Item, Project, ResultsLink
 from models_engine.models import Estimate, Fit
 
@@ -85,7 +85,7 @@ def version_of(link: ResultsLink, fit: Fit | None) -> str:
     project = link.project
     ends = deadline_of(link)
     shown = [fit.number if fit else 0, int(link.shows_names), ends.timestamp() if ends else 0, project.state]
-    titles = [project.items_shown_by, last_title_change(project, TITLES_SEEN)] if link.shows_names else []
+    titles = [project.items_shown_by, title_version(project, TITLES_SEEN)] if link.shows_names else []
     ways_in = [secret_digest(project.join_token, project.join_code or "")] if shows_join(link) else []
     return "-".join(map(str, [*shown, *titles, *ways_in]))
 

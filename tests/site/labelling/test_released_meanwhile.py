@@ -1,13 +1,15 @@
 """Who takes a presentation back while another does, or while its lease is renewed: each set is counted down once."""
 
+import random
 from datetime import timedelta
 
 import pytest
 from django.db import connection
 
 from annotate.labelling import assignment
-from annotate.labelling.actions import undo_label
-from annotate.models import Presentation
+from annotate.labelling.actions import Answer, record_and_assign_next, record_label, undo_label
+from annotate.labelling.known_items import declare_known
+from annotate.models import Presentation, Project
 from tests.conftest import NOW, make_annotator
 from tests.site.labelling.test_labels import counts_are_true
 from tests.site.labelling.test_question_ahead import answer, ask, open_one
@@ -70,4 +72,29 @@ def test_a_lease_renewed_meanwhile_is_not_taken_away(project, otter):
     shown.refresh_from_db()
     assert shown.state == "open"
     assert assignment.release_expired(project, LONG_AFTER + 2 * assignment.lease_duration()) == 1
+    counts_are_true(project)
+
+
+def test_an_answer_whose_lease_runs_out_before_its_step_is_stored_and_counts(project, otter):
+    ask(otter, ahead=False)
+    shown = Presentation.objects.select_related("annotator__project").get(annotator=otter)
+    assert assignment.release(project, shown.pk, shown.item_set_id)
+    label, refusal = record_and_assign_next(
+        presentation=shown, answer=Answer("choice", 0), now=NOW, rng=random.Random(1), ahead=True
+    )
+    assert (label.presentation_id, label.voided_at, refusal) == (shown.pk, None, None)
+    shown.refresh_from_db()
+    assert shown.state == "answered"
+    counts_are_true(project)
+
+
+def test_an_answer_to_what_was_said_to_be_known_meanwhile_does_not_count(project, otter):
+    """Its lease had run out when it was read, so its set would be taken again."""
+    ask(otter, ahead=False)
+    assignment.release_expired(project, LONG_AFTER)
+    Project.objects.filter(pk=project.pk).update(known_button=True)
+    shown = Presentation.objects.select_related("annotator__project").get(annotator=otter)
+    declare_known(presentation=shown, place=0, now=LONG_AFTER)
+    label = record_label(presentation=shown, answer=Answer("choice", 0), now=LONG_AFTER)
+    assert label.void_reason == "late"
     counts_are_true(project)

@@ -1,12 +1,16 @@
 """Labels of an archived project in a Parquet file and back: nothing lost, nothing kept of those who were erased."""
 
+import io
 import random
+import tempfile
+from datetime import timedelta
 
 import pyarrow.parquet as parquet
 import pytest
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from django.core.management import CommandError, call_command
+from django.core.management.base import OutputWrapper
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -14,6 +18,7 @@ from django.utils import timezone
 from annotate.core.errors import LabelsArchived
 from annotate.labelling import assignment
 from annotate.labelling.actions import Answer, record_label, undo_label
+from annotate.management.commands import archive_labels as archive_command
 from annotate.models import (
     Annotator,
     AnswerNotice,
@@ -110,6 +115,15 @@ def test_every_relation_to_a_presentation_or_label_is_kept():
     ]
     notices = {(AnswerNotice, "label")}  # until these are told nothing is archived
     assert set(relations) == set(KEPT_RELATIONS) | notices
+
+
+def test_what_refers_to_a_presentation_or_label_is_found_by_an_index():
+    """The database looks for it at each row that is deleted: without one, a million times through a whole table."""
+    for model, name in KEPT_RELATIONS:
+        field, meta = model._meta.get_field(name), model._meta
+        first = [index.fields[0] for index in meta.indexes if index.fields]
+        first += [one.fields[0] for one in meta.total_unique_constraints]
+        assert field.db_index or field.unique or name in first, f"{model.__name__}.{name}"
 
 
 @pytest.mark.slow
@@ -256,6 +270,52 @@ def test_pages_say_so_and_offer_no_way_back_and_no_empty_exports(archived, alice
     assert client.get(reverse("export", args=[archived.pk, "items", "csv"])).status_code == 200
     with pytest.raises(LabelsArchived):
         unarchive_project(project=archived, actor=alice, now=timezone.now())
+
+
+def test_copies_that_hold_peoples_data_have_no_name(archived, tmp_path, monkeypatch):
+    """Of a command that is killed nothing stays, then, but what the archive names."""
+    copies = tmp_path / "copies"
+    copies.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(copies))
+    seen = []
+
+    def look(what: str, done: int, total: int) -> None:
+        seen.append((what, list(copies.iterdir())))
+
+    moving.archive_labels(archived, timezone.now(), look)
+    moving.restore_labels(LabelArchive.objects.get(), look)
+    assert {what for what, _files in seen} == {"written", "removed", "brought back"}
+    assert not [files for _what, files in seen if files]
+
+
+def test_a_file_that_no_archive_names_is_told_of_and_stays(archived, caplog):
+    """Of a command that was killed after it had stored one, or before it had deleted the former."""
+    clean_up(timezone.now())
+    kept = archive(archived)
+    left = default_storage.save("label-archives/left.parquet", ContentFile(b"answers"))
+    now = timezone.now()
+    for later, told in ((timedelta(0), False), (timedelta(days=1, minutes=1), True)):
+        clean_up(now + later)
+        assert (f"The file {left} holds people's answers" in caplog.text) == told
+    assert str(kept.file.name) not in caplog.text
+    assert default_storage.exists(left)
+    assert default_storage.exists(kept.file.name)
+
+
+def test_progress_is_told_to_who_watches_and_in_a_log(monkeypatch):
+    moments = [100.0]
+    monkeypatch.setattr(archive_command.time, "monotonic", lambda: moments[0])
+    for is_watched, told in (
+        (True, "\r1 of 9 removed \r2 of 9 removed \r9 of 9 removed "),
+        (False, "2 of 9 removed\n"),
+    ):
+        out = io.StringIO()
+        out.isatty = lambda is_watched=is_watched: is_watched
+        progress = archive_command.Progress(OutputWrapper(out))
+        for seconds, done in ((0, 1), (31, 2), (0, 3), (0, 9)):
+            moments[0] += seconds
+            progress("removed", done, 9)
+        assert out.getvalue() == told
 
 
 def test_a_deleted_project_takes_its_file_with_it(archived, django_capture_on_commit_callbacks):

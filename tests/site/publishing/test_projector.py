@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotate.items.actions import set_title
-from annotate.models import Event, Project, ResultsLink
+from annotate.models import Event, EventVerb, Item, Project, ResultsLink
 from annotate.participation.actions import replace_join_link
 from annotate.publishing.results_links.live import format_left
 from tests.conftest import NOW
@@ -59,6 +59,24 @@ def test_a_page_that_asks_again_gets_only_what_changed(link):
     assert live(link, f"?{query}", **HTMX).status_code == 204
     spread_fit(link.project, list(link.project.items.order_by("-pk")))
     assert live(link, f"?{query}", **HTMX).status_code == 200
+
+
+def test_of_two_titles_changed_at_once_the_second_stored_is_seen_too(link):
+    """The first took its place in the log, waited, and was stored after the other."""
+    places = [item.pk for item in link.project.items.order_by("pk")[:2]]
+    newest = Event.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+
+    def is_stored(place: int, title: str, number: int) -> None:
+        Item.objects.filter(pk=places[place]).update(name=title)
+        verb, now = EventVerb.ITEM_TITLE_CHANGED, timezone.now()
+        Event.objects.create(pk=newest + number, project=link.project, verb=verb, at=now)
+
+    is_stored(0, "Ada of Newt", 2)
+    shown = html_of(live(link, **HTMX))
+    query = shown.partition('hx-get="')[2].partition('"')[0].partition("?")[2]
+    assert live(link, f"?{query}", **HTMX).status_code == 204
+    is_stored(1, "Ben of Heron", 1)
+    assert "Ben of Heron" in html_of(live(link, f"?{query}", **HTMX))
 
 
 def test_a_title_taken_away_and_a_join_link_replaced_are_changes(link, alice):

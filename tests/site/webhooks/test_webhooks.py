@@ -5,9 +5,11 @@ import hashlib
 import hmac
 import ipaddress
 import json
+import random
 import socket
 import threading
 import time
+import uuid
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -20,8 +22,10 @@ from annotate.management.commands.worker import create_worker
 from annotate.models import Webhook, WebhookDelivery
 from annotate.operations import daily_cleanup
 from annotate.projects.actions import set_state
-from annotate.webhooks import actions, http_client
+from annotate.projects.copies.cloning import clone_project
+from annotate.webhooks import actions, claiming, http_client
 from annotate.webhooks import delivery as webhooks_delivery
+from annotate.webhooks.claiming import MAX_PROBES
 from annotate.webhooks.http_client import Unreachable
 from tests.conftest import NOW, answer_one, make_annotator
 from tests.site.api_client import Api
@@ -169,6 +173,160 @@ def test_messages_are_forgotten_after_a_month_though_no_other_follows(project):
     assert WebhookDelivery.objects.get() == message
     daily_cleanup.clean_up(NOW + webhooks_delivery.MAX_AGE + timedelta(seconds=1))
     assert not WebhookDelivery.objects.exists()
+
+
+@pytest.fixture
+def deliver(monkeypatch):
+    """Delivers all that is due by then, and as if the clock stood still meanwhile."""
+
+    def until_none_is_due(**later) -> None:
+        now = NOW + timedelta(**later)
+        monkeypatch.setattr(webhooks_delivery.timezone, "now", lambda: now)
+        while webhooks_delivery.deliver_next(now):
+            pass
+
+    return until_none_is_due
+
+
+def enqueue(webhook, **data) -> WebhookDelivery:
+    return actions.enqueue_delivery(webhook, Webhook.Event.GOAL_MET, data, NOW, actions.NO_DELAY)
+
+
+def copy_of(project, alice):
+    return clone_project(source=project, actor=alice, name="Copy", with_items=False, now=NOW, rng=random.Random(0))
+
+
+def tries(webhook) -> list[int]:
+    return sorted(webhook.deliveries.values_list("attempts", flat=True))
+
+
+def test_a_receiver_that_is_gone_keeps_nobody_waiting(project, alice, loopback, deliver):
+    """Of its messages one asks again after each pause, and a test at once; all follow as soon as it is back."""
+    gone = hook(project, "http://127.0.0.1:9/")
+    for number in range(20):
+        enqueue(gone, fit=number)
+    with receiving() as server:
+        enqueue(hook(copy_of(project, alice), server.url))
+        deliver()
+        assert len(server.got) == 1
+        assert tries(gone) == [0] * 19 + [1]
+        deliver(minutes=1)
+        deliver(seconds=90)
+        assert tries(gone) == [0] * 19 + [2]
+        actions.send_test(webhook=gone, now=NOW)
+        deliver(seconds=90)
+        assert gone.deliveries.get(event="test").attempts == 1
+        Webhook.objects.filter(pk=gone.pk).update(url=server.url)
+        deliver(seconds=119)
+        assert not gone.deliveries.exclude(event="test").filter(state=State.DELIVERED).exists()
+        deliver(seconds=121)
+    assert not gone.deliveries.exclude(state=State.DELIVERED).exists()
+    assert len(server.got) == 22
+
+
+def test_a_receiver_that_stays_away_is_asked_by_other_messages_too(project, loopback, deliver):
+    """Else a pause of a day would hold up what is sent after it is back."""
+    gone = hook(project, "http://127.0.0.1:9/")
+    first, second = enqueue(gone, fit=1), enqueue(gone, fit=2)
+    for minute in range(12):
+        deliver(minutes=minute)
+    first.refresh_from_db()
+    second.refresh_from_db()
+    assert first.attempts == MAX_PROBES + 1
+    assert 0 < second.attempts <= MAX_PROBES
+
+
+def test_a_receiver_that_answers_with_an_error_gets_its_other_messages(project, loopback, deliver):
+    with receiving(500) as server:
+        webhook = hook(project, server.url)
+        for number in range(3):
+            enqueue(webhook, fit=number)
+        deliver()
+    assert len(server.got) == 3
+
+
+def test_whose_calls_took_least_goes_first(project, alice):
+    other = copy_of(project, alice)
+    for one in (project, other):
+        webhook = hook(one, "https://example.org/")
+        for number in range(2):
+            enqueue(webhook, fit=number)
+    claiming.TAKEN.add(project.pk, 5.0, time.monotonic())
+    claimed = [webhooks_delivery.claim_next(NOW).webhook.project_id for _number in range(4)]
+    assert claimed == [other.pk, other.pk, project.pk, project.pk]
+    assert webhooks_delivery.claim_next(NOW) is None
+
+
+def test_time_taken_is_halved_each_minute_and_forgotten():
+    taken, one = claiming.TimeTaken(), uuid.uuid4()
+    taken.add(one, 8.0, 0.0)
+    taken.add(one, 1.0, 120.0)
+    assert taken.seconds(one, 120.0) == pytest.approx(3.0)
+    taken.MOST = 1
+    taken.add(uuid.uuid4(), 1.0, 10_000.0)
+    assert one not in taken.taken
+
+
+def switch(client, webhook, action: str) -> str:
+    answered = client.post(reverse("webhook-change", args=[webhook.project_id, webhook.pk]), {"action": action})
+    return client.get(answered["Location"]).content.decode()
+
+
+@pytest.mark.slow
+def test_what_waits_when_a_webhook_is_switched_off_is_dropped_and_the_page_says_so(
+    client, alice, project, loopback, at_noon
+):
+    client.force_login(alice)
+    with receiving(503) as server:
+        webhook = hook(project, server.url)
+        set_state(project=project, actor=alice, state="paused", now=NOW)
+        assert webhooks_delivery.deliver_next(NOW)
+        other = hook(project, server.url + "&other")
+        set_state(project=project, actor=alice, state="open", now=NOW)
+        page = switch(client, webhook, "off")
+        assert "2 waiting messages were dropped." in page
+        assert page.count("Dropped: the webhook was switched off") == 2
+        actions.send_test(webhook=webhook, now=NOW)
+        later = NOW + timedelta(days=1)
+        while webhooks_delivery.deliver_next(later):
+            pass
+        assert "were dropped" not in switch(client, webhook, "on")
+        assert not webhooks_delivery.deliver_next(NOW + timedelta(days=29))
+    told = [(path.partition("&")[2], json.loads(body)["type"]) for path, _headers, body in server.got]
+    assert sorted(told) == [("", "project.state_changed"), ("", "test"), ("other", "project.state_changed")]
+    states = webhook.deliveries.order_by("pk").values_list("event", "state", "attempts")
+    assert [*states] == [
+        ("project.state_changed", State.DROPPED, 1),
+        ("project.state_changed", State.DROPPED, 0),
+        ("test", State.DELIVERED, 1),
+    ]
+    assert other.deliveries.get().state == State.DELIVERED
+
+
+def test_a_message_that_is_queued_while_its_webhook_is_switched_off_is_not_sent(alice, project, loopback, at_noon):
+    """The webhook was read as on, by a transaction that is stored after the switch."""
+    with receiving() as server:
+        webhook = hook(project, server.url)
+        actions.switch_webhook(webhook=Webhook.objects.get(), actor=alice, on=False, now=NOW)
+        actions.enqueue_delivery(webhook, "goal.met", {}, NOW, actions.NO_DELAY)
+        while webhooks_delivery.deliver_next(NOW):
+            pass
+    assert server.got == []
+    delivery = WebhookDelivery.objects.get()
+    assert (delivery.state, delivery.attempts, delivery.done_at) == (State.DROPPED, 0, NOW)
+
+
+def test_a_try_under_way_when_its_webhook_is_switched_off_keeps_its_result(alice, project, loopback, at_noon):
+    webhook = hook(project, "https://example.org/")
+    for status, state in ((500, State.DROPPED), (204, State.DELIVERED)):
+        actions.enqueue_delivery(webhook, "goal.met", {}, NOW, actions.NO_DELAY)
+        delivery = webhooks_delivery.claim_next(NOW)
+        assert actions.switch_webhook(webhook=webhook, actor=alice, on=False, now=NOW) == 1
+        webhooks_delivery.record_result(delivery, webhooks_delivery.DeliveryResult(status), NOW)
+        delivery.refresh_from_db()
+        assert (delivery.state, delivery.last_status) == (state, status)
+        actions.switch_webhook(webhook=webhook, actor=alice, on=True, now=NOW)
+    assert webhooks_delivery.claim_next(NOW + timedelta(days=29)) is None
 
 
 def test_redirects_are_not_followed(project, loopback, at_noon):
