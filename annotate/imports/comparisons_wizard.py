@@ -100,6 +100,7 @@ class ComparisonsWizard(Wizard[ParsedComparisons]):
             "errors": [{"place": read.place, "message": read.problem} for read in parsed.errors[:SHOWN_ERRORS]],
             "first": first,
             "fields": fields_of(form, voting),
+            "perhaps_annotators": perhaps_annotators(parsed),
         }
 
     def store(self, upload: Upload, parsed: ParsedComparisons) -> HttpResponseBase:
@@ -111,6 +112,14 @@ class ComparisonsWizard(Wizard[ParsedComparisons]):
         if parsed.is_whole:
             imports_job.import_now(job)
         return redirect("import-job", self.project.pk, job.pk)
+
+
+def perhaps_annotators(parsed: ParsedComparisons) -> list[str]:
+    """Return the columns that may name annotators, where none is read as such and all rows would be one person's."""
+    voting = parsed.mapping["voting"]
+    if parsed.problem or voting["format"] not in ("pairs", "winners") or "annotator" in voting["columns"]:
+        return []
+    return [name for place, name in enumerate(parsed.names) if place not in voting["columns"].values()]
 
 
 def fields_of(form: VotingForm, voting: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -6,7 +6,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from annotate.core.chat import chat_words
-from annotate.core.markdown_words import markdown_words
+from annotate.core.markdown_words import end_headings, markdown_words
 from annotate.core.sanitizing import strip_tags
 from annotate.core.sections import section_words
 from annotate.models.projects import ItemsShownBy, Project
@@ -182,8 +182,8 @@ def words_of(text: str, kind: str) -> str:
 
 
 def naming_words(text: str, kind: str) -> str:
-    """Return the words from which a text is named: of Markdown the beginning, without its marks."""
-    return markdown_words(text) if kind == Item.Kind.MARKDOWN else words_of(text, kind)
+    """Return the words from which a text is named: of Markdown the beginning, without its marks, headings ended."""
+    return markdown_words(end_headings(text)) if kind == Item.Kind.MARKDOWN else words_of(text, kind)
 
 
 def one_line(text: str) -> str:

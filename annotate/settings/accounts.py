@@ -14,6 +14,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
 ACCOUNT_ADAPTER = "annotate.accounts.adapter.AccountAdapter"
+ACCOUNT_FORMS = {"login": "annotate.accounts.sign_in_form.SignInForm"}
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
 ACCOUNT_EMAIL_VERIFICATION = env.str("ACCOUNT_EMAIL_VERIFICATION", default="none" if DEBUG or TESTING else "mandatory")

@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 from uuid import UUID
 
@@ -59,6 +60,11 @@ class Shown:
     @property
     def leaders(self) -> list[Contestant]:
         return self.contestants[:N_LEADERS]
+
+    @property
+    def is_out_of_order(self) -> bool:
+        """Tells whether a score is higher than one before, as where an item divides people."""
+        return any(before.score < after.score for before, after in pairwise(self.leaders))
 
 
 @dataclass(frozen=True)

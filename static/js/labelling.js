@@ -132,6 +132,7 @@ document.addEventListener("htmx:beforeSwap", ({ detail }) => {
     return;
   }
   if (!confirmedAt || attempts) said = arrived(kept(annotator(), detail.requestConfig.path));
+  if (detail.xhr.status >= 400) said = ""; // the alert says what was refused
   for (const image of new DOMParser().parseFromString(detail.serverResponse, "text/html").images) {
     new Image().src = image.getAttribute("src");
   }
@@ -317,8 +318,14 @@ document.addEventListener("click", (event) => { if (event.target.closest("[data-
 
 // --- Where the focus rests, so that keys go on working ------------------------------------------------------------------
 
-document.getElementById("help").addEventListener("beforetoggle", (event) => {
-  if (event.newState === "closed") task().focus({ preventScroll: true });
+const help = document.getElementById("help");
+help.addEventListener("beforetoggle", (event) => {
+  const isElsewhere = document.activeElement !== document.body && !help.contains(document.activeElement);
+  if (event.newState === "closed" && !isElsewhere) task().focus({ preventScroll: true });
+});
+// It covers the task, and where the focus is must be seen.
+document.addEventListener("focusin", (event) => {
+  if (help.matches(":popover-open") && !help.contains(event.target)) help.hidePopover();
 });
 document.addEventListener("click", (event) => {
   const byPointer = event.detail > 0;

@@ -54,6 +54,19 @@ def test_every_page_for_account_holders_is_accessible(live_site, open_page, sign
         axe(page, in_dark=True)
 
 
+def test_signing_in_by_keyboard(live_site, page, alice):
+    page.goto(f"{live_site}/accounts/login/?next=/accounts/email/")
+    page.get_by_label("Email").focus()
+    page.keyboard.type("alice@example.org")
+    page.keyboard.press("Tab")
+    page.keyboard.type(PASSWORD)
+    page.keyboard.press("Tab")
+    expect(page.get_by_label("Stay signed in")).to_be_focused()
+    expect(page.get_by_role("link", name="Forgot your password?")).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(f"{live_site}/accounts/email/")
+
+
 def test_signing_in_and_out(live_site, page, alice):
     page.goto(f"{live_site}/accounts/login/?next=/accounts/email/")
     page.get_by_label("Email").fill("alice@example.org")

@@ -53,7 +53,7 @@ def test_an_idea_is_sent_approved_and_seen_and_the_end_shows_the_result(
     page.get_by_role("link", name="Enough for now").click()
     expect(page.get_by_role("heading", name="What others think")).to_be_visible()
     assert not sideways(page)
-    page.get_by_role("button", name="More?").click()
+    page.get_by_role("button", name="Give more answers").click()
     expect(page.locator("#answer")).to_be_visible()
 
 

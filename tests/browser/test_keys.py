@@ -2,11 +2,13 @@
 
 import pytest
 from django.urls import reverse
+from django.utils import timezone
 from playwright.sync_api import expect
 
 from annotate.models import Annotator, Presentation
 from tests.browser.annotating import come_in, expect_done, labels, long_enough
 
+ANNOUNCER = "#announcer"
 ALL_OTHERS = {"t": "tie", "g": "both_good", "b": "both_bad", "c": "cant_judge", "s": "skip", " ": "skip"}
 
 
@@ -168,3 +170,34 @@ def test_keys_switched_off_stay_off(live_site, page, project):
     page.keyboard.press("Escape")
     page.keyboard.press("1")
     expect_done(page, 1)
+
+
+def test_undoing_is_told_and_what_is_refused_is_not_told_as_done(live_site, page, project):
+    annotator = come_in(page, live_site, project)
+    page.keyboard.press("1")
+    expect_done(page, 1)
+    page.keyboard.press("u")
+    expect_done(page, 0)
+    expect(page.locator(ANNOUNCER)).to_contain_text("Your last answer is undone. Task 1 of 40.")
+    page.keyboard.press("2")
+    expect_done(page, 1)
+    annotator.labels.filter(voided_at=None).update(voided_at=timezone.now(), void_reason="undone")
+    page.keyboard.press("u")
+    expect(page.get_by_role("alert")).to_contain_text("Nothing was undone.")
+    expect(page.locator(ANNOUNCER)).to_contain_text("Option A")
+    expect(page.locator(ANNOUNCER)).not_to_contain_text("is undone")
+
+
+def test_help_closes_as_the_focus_leaves_it_for_what_it_covers(live_site, page, project):
+    come_in(page, live_site, project)
+    page.get_by_role("button", name="Help").focus()
+    page.keyboard.press("Enter")
+    panel = page.locator("#help")
+    expect(panel).to_be_visible()
+    n_inside = panel.locator("a:visible, button:visible, input:visible").count()
+    for _step in range(n_inside):
+        page.keyboard.press("Tab")
+        expect(panel.locator(":focus")).to_have_count(1)
+    page.keyboard.press("Tab")
+    expect(panel).to_be_hidden()
+    expect(page.locator("#task :focus")).to_be_visible()

@@ -112,7 +112,8 @@ class Ranking:
     page: Page
     scale: Scale
     k: int
-    shows_divisiveness: bool
+    shows_divisiveness: bool  # in a column
+    is_divided: bool  # some items divide people, so that scores may not fall from place to place
     n_not_ranked: int
     n_retired: int
     n_items: int
@@ -210,6 +211,7 @@ def ranking(
         scale=scale,
         k=k,
         shows_divisiveness=totals["divisive"] > 0,
+        is_divided=totals["divisive"] > 0,
         n_not_ranked=items_not_ranked(project, fit).count(),
         n_retired=project.items.filter(retired_at__isnull=False).count(),
         n_items=totals["n"],

@@ -62,13 +62,21 @@ class Anchor:
 
 @dataclass(frozen=True)
 class Scaled:
-    """problem: why there is no scale; empty where there is one."""
+    """problem: why there is no scale; empty where there is one.
+
+    slope: what a logit is worth.   mean, deviation: as asked for, where no anchors make the scale.   lowest, highest:
+    the values of all items, not only the page's.
+    """
 
     rows: list[ScaledItem]
     page: Page | None
     anchors: list[Anchor]
     slope: float
     problem: str = ""
+    mean: float = 0.0
+    deviation: float = 0.0
+    lowest: float = 0.0
+    highest: float = 0.0
 
     @property
     def n_moved(self) -> int:
@@ -76,13 +84,20 @@ class Scaled:
 
     @property
     def sentence(self) -> str:
+        """Return what the values are, without the units of the engine."""
         if not self.anchors:
-            return _("A step of one logit is worth %(slope)s.") % {"slope": format_number(self.slope)}
-        linked = ngettext(
-            "%(n)d anchor carries the scale: a step of one logit is worth %(slope)s.",
-            "%(n)d anchors carry the scale: a step of one logit is worth %(slope)s.",
-            len(self.anchors),
-        ) % {"n": len(self.anchors), "slope": format_number(self.slope)}
+            return _(
+                "The mean of the items is %(mean)s and their standard deviation %(deviation)s, as you chose. "
+                "The values go from %(low)s to %(high)s."
+            ) % {
+                "mean": as_written(self.mean),
+                "deviation": as_written(self.deviation),
+                "low": format_number(self.lowest, 1),
+                "high": format_number(self.highest, 1),
+            }
+        linked = ngettext("%(n)d anchor carries the scale.", "%(n)d anchors carry the scale.", len(self.anchors)) % {
+            "n": len(self.anchors)
+        }
         if not self.n_moved:
             return linked
         moved = ngettext(
@@ -108,7 +123,17 @@ def scaled_ranking(
     shown = Paginator(estimates, size).get_page(page)
     items = Item.objects.in_bulk([*(row.item_id for row in shown.object_list), *known])
     rows = scaled_items(link, list(shown.object_list), items, known, unit)
-    return Scaled(rows, shown, anchors_of(link, estimates, items, known, unit), link.slope)
+    values, _deviations = link.values([unit * row.utility for row in estimates], [0.0] * len(estimates))
+    return Scaled(
+        rows,
+        shown,
+        anchors_of(link, estimates, items, known, unit),
+        link.slope,
+        mean=scale.mean,
+        deviation=scale.deviation,
+        lowest=float(values.min()),
+        highest=float(values.max()),
+    )
 
 
 def ranked_estimates(fit: Fit) -> list[Estimate]:
@@ -243,6 +268,10 @@ def anchors_to_keep(project: Project, fit: Fit | None, scale: Scale) -> Anchors:
     rows = found.rows if found else []
     step = max(1, -(-len(rows) // MAX_ANCHORS))
     return tuple((row.item.key, row.value, row.deviation) for row in rows[::step])
+
+
+def as_written(value: float) -> str:
+    return format_number(value, 0 if value.is_integer() else 2)
 
 
 def read_number(cell: str) -> float | None:

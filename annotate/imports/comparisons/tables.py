@@ -42,7 +42,7 @@ COLUMNS = {
 # What columns are called, the more telling first.
 NAMES = {
     "annotator": "worker annotator judge performer user voter rater session_id worker_id annotator_id user_id "
-    "session_identifier".split(),
+    "session_identifier participant participant_id respondent coder who".split(),
     "left": "left item_a model_a left_choice_id item1 option_a a first x".split(),
     "right": "right item_b model_b right_choice_id item2 option_b b second y".split(),
     "answer": "label winner outcome answer choice preference selected record_type".split(),

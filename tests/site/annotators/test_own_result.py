@@ -48,7 +48,7 @@ def test_the_task_leads_to_the_end_and_the_end_back(project, otter):
     assert f'<a href="{url}">Enough for now</a>' in page(browser, project, "label")
     html = enough(otter)
     assert "You have given 3 answers." in html
-    assert "More?" in html
+    assert "Give more answers" in html
     newcomer = make_annotator(project, "Brisk Heron")
     assert url not in page(as_annotator(newcomer), project, "label")
     assert "No answers yet" in enough(newcomer)

@@ -17,6 +17,8 @@ from annotate.models import Item
         "1. First\n2. Second with [a link](https://example.org/page) in it",
         "![A poster](poster.png) and __strong words__, ~~not~~ these",
         "```python\nx = 1\n```\nThen words\n\n---\nand an end",
+        "A title\n=====\nand words\n\nA second\n---\nand more",
+        "## Closed ##\nwords # here #",
         "Words, *then more words* and **so on**.",
     ],
 )
@@ -47,5 +49,27 @@ def test_any_text_is_read_and_no_word_is_added(text):
 
 def test_an_item_is_named_without_marks():
     item = Item(kind=Item.Kind.MARKDOWN, body="**In short**\n\n- Let it harden")
-    assert item.first_words == "In short Let it harden"
+    assert item.first_words == "In short: Let it harden"
+
+
+@pytest.mark.parametrize(
+    ("body", "named"),
+    [
+        ("# Wax on cloth\n\nLet it harden.", "Wax on cloth: Let it harden."),
+        ("## Wax ##\nLet it harden.\n\n### Then\n\n- lift it", "Wax: Let it harden. Then: lift it"),
+        ("Wax\n===\nLet it harden.", "Wax: Let it harden."),
+        ("# What of wax?\nLet it harden.", "What of wax? Let it harden."),
+        ("# Wax **on** `cloth`\n\nLet it harden.", "Wax on cloth: Let it harden."),
+        ("# Wax on cloth\n", "Wax on cloth"),
+        ("__Wax__\nLet it harden.", "Wax: Let it harden."),
+        ("**Let it harden.**\n\nThen lift it.", "Let it harden. Then lift it."),
+        ("**Wax** is soft\n\n**Wax**", "Wax is soft Wax"),
+        ("#hashtag\nand so on", "#hashtag and so on"),
+    ],
+)
+def test_a_heading_stands_apart_from_the_words_below_it(body, named):
+    assert Item(kind=Item.Kind.MARKDOWN, body=body).first_words == named
+
+
+def test_a_text_that_is_not_markdown_is_named_as_it_is_typed():
     assert Item(kind=Item.Kind.TEXT, body="**as typed**").first_words == "**as typed**"

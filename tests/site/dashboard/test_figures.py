@@ -12,7 +12,7 @@ from annotate.annotators.queries import medians
 from annotate.core.stored_messages import store_message
 from annotate.criteria import Criterion
 from annotate.fitting.reading import read_labels
-from annotate.models import Event, Item, Label
+from annotate.models import Event, Item, Label, Project
 from models_engine.models import Fit
 from tests.conftest import NOW, make_annotator
 from tests.site.factories import estimate_annotator, make_fit, make_labels, spread_fit
@@ -171,6 +171,16 @@ def test_rows_refused_at_import_are_shown_with_their_reasons(owner, project):
     assert "120 rows, 2 refused." in html
     assert "Row 17:" in html
     assert "An item cannot be compared with itself." in html
+
+
+def test_the_engine_page_of_an_empty_project_leads_to_the_next_step(owner, project):
+    html = page(owner, project, "engine")
+    assert "Nothing to compute yet." in html
+    assert "Find the join link" in html
+    Project.objects.filter(pk=project.pk).update(state="draft")
+    html = page(owner, project, "engine")
+    assert "Find the join link" not in html
+    assert "Continue setting up" in html
 
 
 def test_the_engine_page_tells_where_a_large_fit_was_computed(owner, project, items):

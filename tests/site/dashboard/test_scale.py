@@ -52,6 +52,14 @@ def test_values_have_the_mean_and_spread_that_were_chosen(project):
     assert (first.high - first.low) / 2 == pytest.approx(1.6448536 * 0.3 * per_logit)
 
 
+def test_the_page_opens_with_what_the_values_are(project, alice):
+    found = scaled_ranking(project, fitted(project), Scale(100, 10))
+    html = page(signed_in(alice), project, "scale", query_of(kind="spread", mean=100, deviation=10))
+    lead = html.partition('class="lead">')[2].partition("</p>")[0]
+    assert lead.startswith("The mean of the items is 100 and their standard deviation 10, as you chose.")
+    assert lead.endswith(f"from {found.rows[-1].value:.1f} to {found.rows[0].value:.1f}.")
+
+
 def test_two_anchors_set_zero_and_unit(project):
     """Fixed values of the best and the last: the line goes through both."""
     fit = fitted(project)
@@ -86,7 +94,8 @@ def test_an_earlier_project_carries_its_scale_on_by_items_with_the_same_key(proj
     fitted(project)
     other = earlier(alice)
     html = page(signed_in(alice), project, "scale", query_of(kind="source", source=other.pk))
-    assert "3 anchors carry the scale: a step of one logit is worth 1.00." in html
+    assert "3 anchors carry the scale." in html
+    assert "A step of one logit, the unit of the engine, is worth 1.00." in html
     result = Api(alice, project)("get", "scale", kind="source", source=str(other.pk)).json()
     assert [row["is_anchor"] for row in result["results"]] == [True] * 3 + [False] * 3
     assert [row["value"] for row in result["results"]] == pytest.approx([3 - 0.8 * place for place in range(6)])

@@ -194,7 +194,7 @@ def test_the_same_file_twice_is_refused(project, alice):
 
 
 def test_by_the_page_columns_are_chosen_and_errors_left_out(project, alice):
-    content = b"who;one;two;best\nw;item-0;item-1;item-1\nw;item-2;item-2;item-2\n"
+    content = b"by;one;two;best\nw;item-0;item-1;item-1\nw;item-2;item-2;item-2\n"
     owner = signed_in(alice)
     url = reverse("comparisons-import", args=[project.pk])
     shown = owner.post(url, {"file": ContentFile(content, "votes.csv")}, follow=True)
@@ -208,6 +208,25 @@ def test_by_the_page_columns_are_chosen_and_errors_left_out(project, alice):
     done = owner.post(url, {"upload": chosen["upload"], **dict(shown.context["fields"]), "left_out": 1}, follow=True)
     assert "1 row was left out." in " ".join(done.content.decode().split())
     assert said(project) == [("2019 w", ("item-0", "item-1"), "choice", "item-1")]
+
+
+def test_a_column_that_may_name_annotators_is_not_passed_over_unsaid(project, alice):
+    owner = signed_in(alice)
+    url = reverse("comparisons-import", args=[project.pk])
+    content = b"teacher;winner;loser\nann;item-0;item-1\nbob;item-1;item-2\n"
+    shown = owner.post(url, {"file": ContentFile(content, "votes.csv")}, follow=True)
+    text = " ".join(shown.content.decode().split())
+    assert "2 comparisons can be imported" in text
+    assert (
+        "all comparisons would count as one person's, “imported”. If this column names them, choose it below:" in text
+    )
+    chosen = {"upload": shown.context["upload"].id, "cut": "winners", "format": "winners", "annotator": 0}
+    again = owner.get(url, chosen | {"winner": 1, "loser": 2})
+    assert again.context["parsed"].mapping["voting"]["columns"]["annotator"] == 0
+    assert "would count as one person's" not in again.content.decode()
+    for known in (b"who", b"participant"):
+        named = ContentFile(content.replace(b"teacher", known), "votes.csv")
+        assert "would count as one person's" not in owner.post(url, {"file": named}, follow=True).content.decode()
 
 
 def other_project(project, **values) -> Project:

@@ -58,6 +58,19 @@ def test_places_scores_and_duels_in_plain_words(project, link):
     assert not JARGON.findall(told)
 
 
+OUT_OF_ORDER = "can therefore have a lower score than one just below it"
+
+
+def test_a_lower_place_with_a_higher_score_is_explained_where_items_divide_people(project, link, alice):
+    fit = fit_with_duels(project)
+    assert OUT_OF_ORDER not in page(link)
+    fit.estimates.update(divisiveness=0.4)
+    for query in ("", "?view=table"):
+        assert OUT_OF_ORDER in page(link, query)
+    assert "Divisive" not in page(link, "?view=table")
+    assert OUT_OF_ORDER in signed_in(alice).get(reverse("report", args=[project.pk])).content.decode()
+
+
 def test_duels_are_the_pairs_that_answers_put_in_order():
     pairs = Comparisons.from_pairs([0, 0, 1], [1, 1, 2], [1.0, 0.5, 0.0], annotators=[0, 0, 0], n_items=4)
     assert count_duels(pairs)["won"].tolist() == [1.5, 0.5, 1, 0]

@@ -49,6 +49,14 @@ def test_a_choice_is_set_beside_what_the_ranking_says_and_stores_nothing(landing
         assert not model.objects.exists()
 
 
+def test_scores_that_do_not_fall_from_place_to_place_are_explained(landing):
+    said = "can therefore have a lower score than one just below it"
+    assert said not in read()
+    Estimate.objects.filter(fit__project_id=landing.pk, rank=2).update(score=5)
+    cache.clear()
+    assert said in read()
+
+
 def test_places_are_counted_among_all_ranked_items_also_those_too_long_to_show(landing):
     ordered = list(
         Estimate.objects.filter(fit__project_id=landing.pk).order_by("rank").values_list("item_id", flat=True)
