@@ -3,6 +3,7 @@
 Needs numpy only, so that a web process may call it with a published fit's stored means and standard deviations.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +24,8 @@ from models_engine.validation import check_rows
 __all__ = ["Link", "link_to_anchors", "link_to_spread"]
 
 Floats = NDArray[np.float64]
-MAX_STEPS = 200
+MAX_STEPS = 1_000
+LEAST_SETTLED = 1e-6  # of a slope: by how much its line may differ in the end
 JITTER = 1e-10
 MAX_SLOPE = 1e50  # values per unit of utility
 SAME = 1e-12  # spread of utilities, as a share of their size, that is rounding
@@ -118,17 +120,36 @@ def _find_line(mean: Floats, value: Floats, noise: Floats, covariance: Floats, s
         )
     apart = mean - mean.mean()
     steep = float(apart @ value / (apart @ apart))
-    for _ in range(MAX_STEPS):
-        found = _fit_line(mean, value, _weights(noise, covariance, steep), None)
-        if abs(found.slope - steep) <= 1e-12 * abs(steep):
-            break
-        steep = found.slope
+    found = _settle(lambda one: _fit_line(mean, value, _weights(noise, covariance, one), None), steep)
     if found.slope <= 0:
         raise InvalidAnchors(
             f"the anchors' values fall by {-found.slope:.3g} for each step in utility; check that higher values are "
             "better and that no anchor's value is another's.",
             value=found.slope,
         )
+    return found
+
+
+def _settle(fit: Callable[[float], Link], steep: float) -> Link:
+    """Return the line that comes out at the slope that its weights were made with, from this slope on.
+
+    Where weights and slope drive each other to and fro, a slope whose line is steeper and one whose line is less steep
+    have one between them that stays: their interval is halved. Raises InvalidAnchors where no slope settles.
+    """
+    below, above, last = -np.inf, np.inf, np.inf  # slopes whose lines are steeper, and less steep
+    for _ in range(MAX_STEPS):
+        found = fit(steep)
+        move = found.slope - steep
+        if abs(move) <= 1e-12 * abs(steep):
+            break
+        below, above = (steep, above) if move > 0 else (below, steep)
+        is_quick = abs(move) < last / 2 and min(below, above) < found.slope < max(below, above)
+        last = abs(move)
+        steep = found.slope if is_quick or not np.isfinite([below, above]).all() else (below + above) / 2
+        if steep in (below, above):
+            break
+    if abs(move) > LEAST_SETTLED * abs(found.slope):
+        raise InvalidAnchors(TOO_DIFFERENT)
     return found
 
 

@@ -95,7 +95,7 @@ def compute_misfit(posterior: BasePosterior, data: Comparisons, *, rng: np.rando
     (Plackett-Luce at the same utilities), which keeps that dependence, and
     allows for best-worst labels, whose mean squares run about 5% low as their pairs do not quite follow p.
     """
-    unit = common_unit(posterior)
+    unit = _unit(posterior)
     worth = unit * posterior.utilities()
     groups = [_kept(group) for group in data.groups()]
     sets = [_sets(posterior, data, group, unit) for group in groups if len(group.items)]
@@ -122,13 +122,22 @@ def _kept(group: LabelGroup) -> LabelGroup:
     )
 
 
+def _unit(posterior: BasePosterior) -> float:
+    """Return the factor to logits of an average annotator's answer where the order shown is known.
+
+    That of the posterior averages over both orders, which the side effect that margins have here would count again.
+    """
+    without_side = replace(posterior.likelihood, side=0.0)
+    return common_unit(replace(posterior, likelihood=without_side))  # type: ignore[type-var]
+
+
 def _sets(posterior: BasePosterior, data: Comparisons, group: LabelGroup, unit: float) -> _Sets:
     first, second, worth = *np.triu_indices(group.size, 1), unit * posterior.utilities()
     left, right = group.items[:, first], group.items[:, second]
     margin, likelihood = worth[left] - worth[right], posterior.likelihood
     tied = np.zeros(margin.shape)
     if group.size == 2:
-        margin = margin + likelihood.side * (data.positions[data.starts[group.label]] >= 0)[:, None]
+        margin = margin + unit * likelihood.side * (data.positions[data.starts[group.label]] >= 0)[:, None]
         if likelihood.tie:
             tied = likelihood.tie / (2 * np.cosh(margin / 2) + likelihood.tie)
         elif (group.ranks[:, 0] == group.ranks[:, 1]).any():

@@ -36,6 +36,22 @@ def test_the_line_is_where_its_weighted_squares_are_least():
 
 
 @pytest.mark.slow
+def test_a_slope_that_swings_to_and_fro_settles():
+    mean, sd = np.array([-0.6, -0.8, 0.9, 1.3]), np.array([0.4, 0.9, 0.3, 0.8])
+    values, noise = np.array([70.0, 36.0, 62.0, 70.0]), np.array([0.0, 1.0, 2.0, 4.0])
+
+    def slope_by_weights_at(slope):
+        weight = 1 / np.sqrt(noise**2 + slope**2 * sd**2)
+        return np.linalg.lstsq(weight[:, None] * np.stack([np.ones(4), mean], axis=1), weight * values)[0][1]
+
+    swings = [3.6605]
+    for _ in range(200):
+        swings.append(slope_by_weights_at(swings[-1]))
+    assert_allclose(sorted(swings[-2:]), [0.534, 3.66], atol=0.01)  # one after the other for ever
+    link = link_to_anchors(mean, sd, values, noise)
+    assert_allclose(slope_by_weights_at(link.slope), link.slope, rtol=1e-6)
+
+
 def test_values_carried_over_hold_the_truth():
     """A second round with anchors of known value: 90% intervals of the others, their bias, and the misfit's spread."""
     inside, bias, misfit = [], [], []

@@ -123,6 +123,19 @@ def test_in_a_fit_mean_squares_are_about_one_and_a_judge_who_guesses_stands_out(
     assert 0.85 < np.mean(squares) < 1.05
 
 
+@pytest.mark.parametrize(("link", "side"), [("logit", 1.5), ("probit", 0.9)])
+def test_a_side_effect_counts_once_and_in_its_own_unit(link, side):
+    rng = np.random.default_rng(8)
+    people = simulate_crowd(rng, 12, 10, utility_sd=0.7)
+    left, right = rng.permuted(np.tile(np.arange(12), (20_000, 1)), axis=1)[:, :2].T
+    noise = rng.logistic(size=20_000) if link == "logit" else rng.normal(size=20_000)
+    outcome = people.utilities[left] - people.utilities[right] + side + noise > 0
+    data = Comparisons.from_pairs(left, right, outcome.astype(float), rng.integers(10, size=20_000))
+    found = compute_misfit(certain(people, Likelihood(link, side=side)), data)
+    assert_allclose(found.annotators.infit.mean(), 1, atol=0.02)
+    assert_allclose(found.items.infit.mean(), 1, atol=0.02)
+
+
 def test_who_answered_nothing_has_no_figures():
     data = Comparisons.from_pairs([0, 1], [1, 0], [1.0, 1.0], [0, 0], n_items=3, n_annotators=2)
     found = compute_misfit(BradleyTerry().fit(data), data)
