@@ -35,7 +35,6 @@ def test_the_line_is_where_its_weighted_squares_are_least():
     assert found.degrees == 2
 
 
-@pytest.mark.slow
 def test_a_slope_that_swings_to_and_fro_settles():
     mean, sd = np.array([-0.6, -0.8, 0.9, 1.3]), np.array([0.4, 0.9, 0.3, 0.8])
     values, noise = np.array([70.0, 36.0, 62.0, 70.0]), np.array([0.0, 1.0, 2.0, 4.0])
@@ -52,6 +51,7 @@ def test_a_slope_that_swings_to_and_fro_settles():
     assert_allclose(slope_by_weights_at(link.slope), link.slope, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_values_carried_over_hold_the_truth():
     """A second round with anchors of known value: 90% intervals of the others, their bias, and the misfit's spread."""
     inside, bias, misfit = [], [], []
