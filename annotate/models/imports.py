@@ -99,7 +99,7 @@ class ImportJob(LeasedJob):
     def state_words(self) -> str:
         """Return the state as people read it: nothing can be confirmed where no row is right."""
         if self.state == self.State.CHECKED and not self.n_good:
-            return _("Checked: nothing can be imported")
+            return str(_("Checked: nothing can be imported"))
         return str(self.get_state_display())
 
     @property
