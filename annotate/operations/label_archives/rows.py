@@ -97,9 +97,12 @@ def write_piece(project: Project, table: Any) -> int:
     """Write a piece of the file into the database, but what is there already and what people erased since had said;
     return how many presentations. Within a transaction that holds the project's lock.
     """
+    keys = table.column("id").to_pylist()
+    within = Presentation.objects.filter(project=project, pk__range=(keys[0], keys[-1]))
+    there = set(within.values_list("pk", flat=True))
+    if there.issuperset(keys):  # before the command was stopped
+        return 0
     columns = {name: table.column(name).to_pylist() for name in table.column_names}
-    keys = columns["id"]
-    there = set(Presentation.objects.filter(pk__in=range(keys[0], keys[-1] + 1)).values_list("pk", flat=True))
     people = set(Annotator.objects.filter(project=project).values_list("pk", flat=True))
     users = set(User.objects.filter(pk__in=set(columns[f"{LABEL}voided_by_id"]) - {None}).values_list("pk", flat=True))
     columns[f"{LABEL}voided_by_id"] = [user if user in users else None for user in columns[f"{LABEL}voided_by_id"]]

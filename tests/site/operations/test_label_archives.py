@@ -149,6 +149,17 @@ def test_a_command_that_is_killed_goes_on_where_it_was(archived, n_pieces):
     assert everything() == before
 
 
+def test_keys_may_lie_far_apart_as_other_projects_have_those_between(archived, monkeypatch):
+    monkeypatch.setattr(rows, "CHUNK", 100)
+    last = Presentation.objects.filter(state="voided").latest("pk")
+    last.pk, last.token, last.repeat, last._state.adding = last.pk + 3_000_000, "far-away", 7, True
+    last.save(force_insert=True)
+    before = everything()
+    archive(archived)
+    restore(archived)
+    assert everything() == before
+
+
 @pytest.mark.slow
 def test_a_stopped_removal_can_be_taken_back(archived):
     before = everything()
