@@ -7,10 +7,12 @@ from typing import Any
 from django import forms
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
+from django.utils.functional import lazy
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
 from annotate.core.languages import language_name
+from annotate.core.numbers import format_integer
 from annotate.files.column_guessing import Columns, metadata_columns, section_columns, translation_columns
 from annotate.files.csv_reader import DELIMITERS
 from annotate.files.layout import FORMATS, Layout, guess_columns, numeric_columns
@@ -122,7 +124,7 @@ class DocumentsForm(forms.Form):
             ),
             size=settings.MAX_DOCUMENT_MB,
             pages=settings.MAX_DOCUMENT_PAGES,
-            together=settings.MAX_IMPORT_PAGES,
+            together=lazy(format_integer, str)(settings.MAX_IMPORT_PAGES),
         ),
     )
 

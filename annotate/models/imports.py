@@ -96,6 +96,13 @@ class ImportJob(LeasedJob):
         return self.n_rows - self.n_bad
 
     @property
+    def state_words(self) -> str:
+        """Return the state as people read it: nothing can be confirmed where no row is right."""
+        if self.state == self.State.CHECKED and not self.n_good:
+            return str(_("Checked: nothing can be imported"))
+        return str(self.get_state_display())
+
+    @property
     def is_under_way(self) -> bool:
         return self.state in self.UNDER_WAY
 

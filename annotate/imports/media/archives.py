@@ -184,6 +184,7 @@ class Archive:
         name = next((name for name in self.files if PurePosixPath(name).name.casefold() in MANIFESTS), "")
         self.folder = PurePosixPath(name).parent
         self.media = {path: info for path, info in self.files.items() if path != name}
+        self.has_manifest = bool(name)
         self.sheet = self.manifest(name) if name else self.no_manifest()
         self.columns = self.sheet.columns
         self.at = {what: find(self.columns, names) for what, names in COLUMNS.items()}
@@ -223,7 +224,8 @@ class Archive:
             try:
                 entry = self.entry(row, used)
             except Unusable as problem:
-                yield Read(row.place, row.cells, problem=str(problem))
+                # Without a manifest there are no rows that a person could look at: the problem names the file.
+                yield Read(row.place if self.has_manifest else 0, row.cells, problem=str(problem))
             else:
                 yield Read(row.place, row.cells, [("media", entry)])
         if self.at["file"] is not None or self.at["sections"] is not None:

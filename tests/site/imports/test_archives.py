@@ -19,7 +19,7 @@ from annotate.imports.media.archives import Archive
 from annotate.management.commands.worker import create_worker
 from annotate.models import FeatureNames, ImportJob, Item
 from tests.conftest import NOW
-from tests.site.pages import signed_in
+from tests.site.pages import page, signed_in
 from tests.site.recordings import wav
 
 MANIFEST = (
@@ -57,8 +57,8 @@ def test_from_the_upload_to_the_items(project, alice):
     content = packed({"set/manifest.csv": MANIFEST, "set/a.png": png(), "set/sub/b.wav": wav(), "set/.DS_Store": b"x"})
     owner = signed_in(alice)
     url = reverse("items-import", args=[project.pk])
-    page = owner.post(url, {"way": "archive", "archive": ContentFile(content, "set.zip")}, follow=True)
-    assert "Waiting to be checked" in page.content.decode()
+    told = owner.post(url, {"way": "archive", "archive": ContentFile(content, "set.zip")}, follow=True)
+    assert "Waiting to be checked" in told.content.decode()
     create_worker("test").run_job(imports_job.QUEUE)
     job = ImportJob.objects.get()
     assert (job.state, job.errors) == ("checked", [])
@@ -81,6 +81,25 @@ def test_from_the_upload_to_the_items(project, alice):
 def test_without_a_manifest_each_file_is_an_item():
     found = rows(packed({"red_square.png": png()}))
     assert [(line[1].key, line[1].body) for line in found[0].lines] == [("red_square.png", "red square")]
+
+
+def test_limits_are_written_with_thousands(project, alice):
+    assert "40 pages each, 2,000 pages together" in page(signed_in(alice), project, "items-import")
+
+
+def test_without_a_manifest_what_is_wrong_is_told_of_files_not_of_rows(project, alice):
+    owner = signed_in(alice)
+    url = reverse("items-import", args=[project.pk])
+    owner.post(url, {"way": "archive", "archive": ContentFile(packed({"a.txt": b"hello"}), "set.zip")})
+    create_worker("test").run_job(imports_job.QUEUE)
+    job = ImportJob.objects.get()
+    html = owner.get(reverse("import-job", args=[project.pk, job.pk])).content.decode()
+    assert "Checked: nothing can be imported" in html
+    assert "Checked: nothing can be imported" in owner.get(url).content.decode()
+    assert "None of the files can be imported." in html
+    assert "“a.txt”: This is not a picture" in html
+    assert "Row 1" not in html
+    assert "waiting for you to confirm" not in html
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,14 @@ def test_other_tables_are_read_alike_by_the_api(project, alice, name, content):
     assert ItemFeatures.objects.count() == 6
 
 
+def test_a_table_without_rows_is_told_as_such(project, alice):
+    assert hand_in(Api(alice, project), "features", "f.csv", b"item,words\n").status_code == 202
+    work()
+    job = ImportJob.objects.get()
+    html = signed_in(alice).get(reverse("import-job", args=[project.pk, job.pk])).content.decode()
+    assert "The file has no rows to import. Add some and upload it again." in html
+
+
 def test_the_command_reads_a_table_and_leaves_wrong_rows_out(project, tmp_path, capsys):
     path = tmp_path / "items.csv"
     path.write_bytes(ENGINE + b"item-1,1,1\nnobody,1,2\nitem-0,,2\n")
