@@ -133,7 +133,9 @@ class FeatureTable:
         return name if name in self.known else text
 
     def unknown(self, key: str) -> str:
-        return _("There is no item with the key “%(key)s” in this project.") % {"key": shortened(key)}
+        return _(
+            "There is no item with the key “%(key)s” in this project. Correct the key, or import the item first."
+        ) % {"key": shortened(key)}
 
     def repeated(self, key: str, place: int) -> str:
         return _("The key “%(key)s” is already used in row %(row)d.") % {"key": shortened(key), "row": place}

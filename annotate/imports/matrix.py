@@ -51,7 +51,9 @@ class Matrix:
 
     def problem_in(self, key: str, values: NDArray[np.float64], place: int, seen: dict[str, int]) -> str:
         if key not in self.known:
-            return _("There is no item with the key “%(key)s” in this project.") % {"key": shortened(key)}
+            return _(
+                "There is no item with the key “%(key)s” in this project. Correct the key, or import the item first."
+            ) % {"key": shortened(key)}
         if seen.setdefault(key, place) != place:
             return _("The key “%(key)s” is already used in row %(row)d.") % {"key": shortened(key), "row": seen[key]}
         wrong = np.flatnonzero(~np.isfinite(values))

@@ -184,7 +184,10 @@ def problems(project: Project, row: Comparison, items: dict[str, int], taken: se
     project = project_for_task(project, task_for(project, row))
     for key in row.shown:
         if key not in items:
-            yield _("There is no item with the key “%(key)s” in this project.") % {"key": key[:80]}
+            yield (
+                _("There is no item with the key “%(key)s” in this project. Correct the key, or import the item first.")
+                % {"key": key[:80]}
+            )
     yield from problems_of_the_set(project, row)
     known = outcomes_of(project)
     if row.outcome not in known:

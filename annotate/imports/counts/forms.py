@@ -8,7 +8,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from annotate.imports.comparisons.actions import LONGEST_NAME
-from annotate.imports.counts.columns import COLUMNS, Counting
+from annotate.imports.counts.columns import COLUMNS, NEEDED, Counting
 
 
 class CountsFileForm(forms.Form):
@@ -42,6 +42,8 @@ class CountingForm(forms.Form):
             self.fields[what] = forms.TypedChoiceField(
                 label=label, choices=places, coerce=int, required=False, empty_value=None
             )
+            # Shown as needed; what is sent may lack it, which the page then says.
+            self.fields[what].required = what in NEEDED and not self.is_bound
         self.order_fields([*COLUMNS, "someone", "before", "create"])
 
 

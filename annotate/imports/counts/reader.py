@@ -7,6 +7,7 @@ from typing import Any, TextIO
 
 from django.utils.translation import gettext as _
 
+from annotate.core.numbers import format_integer
 from annotate.files.cells import check_characters, shortened
 from annotate.files.layout import read_sheet
 from annotate.files.limits import MAX_KEY, BadFile, Unusable
@@ -84,7 +85,10 @@ class CountTable:
         if key in self.items:
             return
         if not self.counting.create:
-            raise Unusable(_("There is no item with the key “%(key)s” in this project.") % {"key": key[:80]})
+            raise Unusable(
+                _("There is no item with the key “%(key)s” in this project. Correct the key, or import the item first.")
+                % {"key": key[:80]}
+            )
         if not key or len(key) > MAX_KEY:
             raise Unusable(
                 _("The key “%(key)s” has %(length)d characters; an item's key has 1 to %(limit)d.")
@@ -112,8 +116,8 @@ def count_in(cell: str) -> int:
     value = number_in(cell)
     if not (0 <= value <= MAX_COUNT and value == int(value)):
         raise Unusable(
-            _("The count “%(value)s” is not a whole number from 0 to %(limit)d. Round seconds, or correct the row.")
-            % {"value": shortened(cell), "limit": MAX_COUNT}
+            _("The count “%(value)s” is not a whole number from 0 to %(limit)s. Round seconds, or correct the row.")
+            % {"value": shortened(cell), "limit": format_integer(MAX_COUNT)}
         )
     return int(value)
 

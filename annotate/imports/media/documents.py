@@ -107,7 +107,7 @@ def read_pdf(data: bytes, keep: Keep, n_left: int) -> Document:
     except pdfium.PdfiumError as error:
         if getattr(error, "err_code", None) == pdfium.raw.FPDF_ERR_PASSWORD:
             raise Unusable(_("The PDF is encrypted. Save it without a password and upload that.")) from error
-        raise Unusable(_("The PDF is damaged: %(problem)s. Save or scan it again.") % {"problem": error}) from error
+        raise Unusable(_("The PDF is damaged and can't be read. Save or scan it again.")) from error
     text = "\n\n".join(text for _name, text in found if text)
     return Document(Item.Kind.IMAGE, limited(text), tuple(name for name, _text in found))
 

@@ -89,6 +89,7 @@ def test_from_the_page_to_the_ranking(draft, alice):
     html = preview.content.decode()
     assert "6 counts can be imported" in html
     assert "The count “-4” is not a whole number" in html
+    assert 'Count <span class="optional">' not in html
     upload = preview.redirect_chain[-1][0].rpartition("=")[2]
     done = owner.post(start, {"upload": upload, "left_out": "1"}, follow=True)
     assert "6 rows are imported" in done.content.decode()
@@ -162,12 +163,15 @@ def test_the_columns_can_be_chosen_and_items_created(draft, alice):
 @pytest.mark.parametrize(
     ("row", "problem"),
     [
-        ("u,item-0,1.5,1", "The count “1.5” is not a whole number"),
+        ("u,item-0,1.5,1", "The count “1.5” is not a whole number from 0 to 1,000,000,000. Round seconds"),
         ("u,item-0,nan,1", "The count “nan”"),
         ("u,item-0,1000000001,1", "The count “1000000001”"),
         ("u,item-0,5,0", "The exposure “0” is not a number above 0"),
         ("u,item-0,5,nan", "The exposure “nan”"),
-        ("u,nobody,5,1", "There is no item with the key “nobody”"),
+        (
+            "u,nobody,5,1",
+            "There is no item with the key “nobody” in this project. Correct the key, or import the item first.",
+        ),
         (f"{'x' * 101},item-0,5,1", "has 101 characters"),
     ],
 )

@@ -105,7 +105,7 @@ def kept(picture: bytes, suffix: str) -> str:
     ("name", "make", "message"),
     [
         ("a.pdf", lambda: pdf("One", encrypted=True), "The PDF is encrypted. Save it without a password"),
-        ("a.pdf", lambda: b"%PDF-1.4 no more", "The PDF is damaged"),
+        ("a.pdf", lambda: b"%PDF-1.4 no more", "The PDF is damaged and can't be read. Save or scan it again."),
         ("a.pdf", lambda: b"", "The file is empty"),
         ("a.pdf", lambda: pdf(*["x"] * 500), "500 pages or pictures; the limit is 40. Divide it"),
         ("a.pdf", lambda: pdf("One", "Two", "Three", "Four"), "With its 4 pages the import has too many; 3 are left"),
