@@ -117,7 +117,6 @@ document.addEventListener("visibilitychange", check);
 // Going back is a page of its own, with its own socket.
 htmx.config.refreshOnHistoryMiss = true;
 for (const part of document.querySelectorAll("[data-refreshed-by]")) markMoves(part, words);
-document.querySelector(".tabs [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
 keepTimes(live);
 setInterval(poll, POLL_MS);
 connect();

@@ -1,11 +1,14 @@
 """Every page of an owner's in a window of 320 pixels, in two languages; the forest plot on a phone."""
 
+from itertools import pairwise
+
 import pytest
 from django.urls import reverse
 from playwright.sync_api import expect
 
 from tests.browser.layout import SIDEWAYS, layout_faults
 from tests.browser.test_people import known  # noqa: F401  (a fixture)
+from tests.conftest import make_annotator
 from tests.site.factories import spread_fit
 from tests.site.fitting.test_tastes import divided  # noqa: F401  (a fixture)
 from tests.site.test_access import RULES, address, arguments  # noqa: F401
@@ -83,3 +86,29 @@ def test_the_forest_plot_shows_names_and_intervals_on_a_phone(live_site, open_pa
             assert above["y"] + above["height"] <= below["y"] + below["height"]
         assert page.evaluate("document.querySelector('.chart-plot').scrollWidth <= innerWidth")
         axe(page)
+
+
+@pytest.mark.parametrize("name", ["quality", "known-sets", "export", "engine", "results-links"])
+def test_the_tab_of_the_page_is_in_sight_on_a_phone(live_site, open_page, sign_in, alice, project, name):
+    page = open_page(viewport={"width": 390, "height": 844}, locale="de-DE")
+    sign_in(alice, page)
+    page.goto(live_site + reverse({"export": "exports"}.get(name, name), args=[project.pk]))
+    tabs = page.locator(".tabs [aria-current]")
+    expect(tabs).to_have_count(2)
+    for tab in tabs.all():
+        row = tab.locator("xpath=ancestor::ul").bounding_box()
+        box = tab.bounding_box()
+        assert row["x"] - 1 <= box["x"], tab.inner_text()
+        assert box["x"] + box["width"] <= row["x"] + row["width"] + 1, tab.inner_text()
+    assert page.evaluate("scrollY") == 0
+
+
+def test_buttons_that_wrap_do_not_touch(live_site, open_page, sign_in, alice, project):
+    make_annotator(project, "Otter")
+    page = open_page(viewport={"width": 390, "height": 844}, locale="de-DE")
+    sign_in(alice, page)
+    page.goto(live_site + reverse("annotators", args=[project.pk]))
+    boxes = [one.bounding_box() for one in page.locator("#annotators p .button-small").all()]
+    assert len(boxes) == 3
+    rows = sorted({round(box["y"]) for box in boxes})
+    assert all(after - before >= boxes[0]["height"] + 4 for before, after in pairwise(rows))
