@@ -11,6 +11,10 @@ UNDERLINE = re.compile(r"(?<=\S)[ \t]*\n {0,3}(?:=+|-{2,})[ \t]*$", re.MULTILINE
 # A heading that something follows and that has no end of its own.
 HEADING = re.compile(r"^( {0,3}#{1,6}[ \t]+[^\n]*[^\s.:;,!?…#])(?=\s*\n\s*\S)", re.MULTILINE)
 UNDERLINED = re.compile(r"^([^\n]*[^\s.:;,!?…])(?=[ \t]*\n {0,3}(?:=+|-{2,})[ \t]*\n\s*\S)", re.MULTILINE)
+# A line of strong words alone is used as a heading.
+STRONG_LINE = re.compile(
+    r"^( {0,3}(?:\*\*[^*\n]*[^*\s.:;,!?…]\*\*|__[^_\n]*[^_\s.:;,!?…]__))(?=[ \t]*\n\s*\S)", re.MULTILINE
+)
 LINK = re.compile(r"!?\[([^\[\]\n]*)\]\([^()\n]*\)")
 EMPHASIS = re.compile(r"(?<![\w*_])([*_])(?=[^\s*_])([^*_\n]+)(?<=\S)\1(?![\w*_])")
 STRONG = re.compile(
@@ -35,4 +39,6 @@ def markdown_words(text: str) -> str:
 def end_headings(text: str) -> str:
     """Return the beginning of the text with a colon after each heading, so that in one line it stands apart."""
     text = CLOSING_MARKS.sub(r"\1", text[:MAX_READ])
-    return UNDERLINED.sub(r"\1:", HEADING.sub(r"\1:", text))
+    for heading in (HEADING, STRONG_LINE, UNDERLINED):
+        text = heading.sub(r"\1:", text)
+    return text

@@ -49,7 +49,7 @@ def test_any_text_is_read_and_no_word_is_added(text):
 
 def test_an_item_is_named_without_marks():
     item = Item(kind=Item.Kind.MARKDOWN, body="**In short**\n\n- Let it harden")
-    assert item.first_words == "In short Let it harden"
+    assert item.first_words == "In short: Let it harden"
 
 
 @pytest.mark.parametrize(
@@ -61,6 +61,9 @@ def test_an_item_is_named_without_marks():
         ("# What of wax?\nLet it harden.", "What of wax? Let it harden."),
         ("# Wax **on** `cloth`\n\nLet it harden.", "Wax on cloth: Let it harden."),
         ("# Wax on cloth\n", "Wax on cloth"),
+        ("__Wax__\nLet it harden.", "Wax: Let it harden."),
+        ("**Let it harden.**\n\nThen lift it.", "Let it harden. Then lift it."),
+        ("**Wax** is soft\n\n**Wax**", "Wax is soft Wax"),
         ("#hashtag\nand so on", "#hashtag and so on"),
     ],
 )
