@@ -3,6 +3,7 @@
 // was drawn with.
 
 import { keepTimes } from "./ago.js";
+import { heldIn, hold } from "./focus.js";
 import { glide, markMoves, places } from "./moves.js";
 
 const live = document.getElementById("live");
@@ -86,10 +87,12 @@ function readStatus() {
 
 let before;
 let opened;
+let held;
 document.addEventListener("htmx:beforeSwap", ({ detail }) => {
   if (!detail.target.dataset.refreshedBy) return;
   // Only a refresh glides: what a person asked for (another order, another page) is simply there.
   before = detail.requestConfig.triggeringEvent?.type === "refresh" ? places(detail.target) : null;
+  held = heldIn(detail.target);
   opened = Array.from(detail.target.querySelectorAll("details[open][id]"), (details) => details.id);
 });
 document.addEventListener("htmx:afterSwap", ({ detail }) => {
@@ -97,6 +100,7 @@ document.addEventListener("htmx:afterSwap", ({ detail }) => {
   if (part?.id === "status" && failures >= GIVE_UP_AFTER) readStatus();
   if (part?.dataset.refreshedBy) {
     for (const id of opened) document.getElementById(id)?.setAttribute("open", "");
+    hold(part, held);
     if (before) glide(part, before);
   }
   check();

@@ -105,6 +105,32 @@ def test_a_refresh_takes_nothing_out_of_a_persons_hands(live_site, page, sign_in
     expect(page.locator(".unfold")).to_have_attribute("open", "")
 
 
+def test_a_refresh_keeps_the_focus_and_the_place_on_the_page(live_site, page, sign_in, alice, project, items):
+    spread_fit(project, items)
+    sign_in(alice)
+    page.set_viewport_size({"width": 1000, "height": 400})
+    watch(page, address(live_site, project))
+    second = page.locator(f".rank-row[data-item='{items[1].pk}'] a").first
+    second.focus()
+    scrolled = page.evaluate("scrollY")
+    assert scrolled > 0
+    spread_fit(project, items[::-1])
+    expect(page.locator(".rank-row .c-item").first).to_have_text("Text number 5")
+    expect(page.locator(f".rank-row[data-item='{items[1].pk}'] a").first).to_be_focused()
+    assert page.evaluate("scrollY") == scrolled
+    page.get_by_text("How to read this").focus()
+    spread_fit(project, items)
+    expect(page.locator(".rank-row .c-item").first).to_have_text("Text number 0")
+    expect(page.get_by_text("How to read this")).to_be_focused()
+    page.get_by_label("Find an item").focus()
+    page.evaluate("scrollBy(0, 40)")
+    scrolled = page.evaluate("scrollY")
+    spread_fit(project, items[::-1])
+    expect(page.locator(".rank-row .c-item").first).to_have_text("Text number 5")
+    expect(page.get_by_label("Find an item")).to_be_focused()
+    assert page.evaluate("scrollY") == scrolled
+
+
 def test_without_websockets_the_page_asks_by_itself(live_site, page, sign_in, alice, project, items):
     spread_fit(project, items)
     page.add_init_script(NO_WEBSOCKETS)
@@ -184,7 +210,7 @@ def test_everything_works_without_javascript(live_site, open_page, sign_in, alic
     sign_in(alice, page=page)
     page.goto(address(live_site, project))
     expect(page.locator("#live")).to_be_hidden()
-    page.get_by_label("Tag").select_option("even")
+    page.get_by_label("Find an item").select_option("even")
     page.get_by_role("button", name="Show", exact=True).click()
     assert titles(page) == ["Text number 0", "Text number 2", "Text number 4"]
     page.get_by_role("link", name="Place").click()
