@@ -1,4 +1,4 @@
-"""Writing answers: one label per presentation, undo by voiding, nothing dropped; each one short transaction."""
+"""Writing answers: one label per presentation, nothing dropped; each one short transaction."""
 
 import random
 from dataclasses import dataclass
@@ -7,8 +7,7 @@ from datetime import datetime
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-from annotate.core.errors import CapReached, InvalidAnswer, NothingToUndo, TaskChanged, UserError
-from annotate.core.transactions import write_transaction
+from annotate.core.errors import CapReached, InvalidAnswer, TaskChanged, UserError
 from annotate.jobs.fit_requests import request_fit
 from annotate.labelling import assignment, special_tasks
 from annotate.labelling.asked_tasks import is_asked, project_for_task
@@ -18,7 +17,6 @@ from annotate.labelling.eligibility import (
     check_can_answer,
     check_caps,
     check_reading_time,
-    counted_labels,
     n_counted_labels,
 )
 from annotate.labelling.item_sets import ChosenSet
@@ -27,7 +25,7 @@ from annotate.labelling.screening import apply_rule, may_screen_out
 from annotate.labelling.shown_items import items_shown
 from annotate.labelling.stored_answers import close_answered, insert_label
 from annotate.labelling.task_types.registry import is_ordered, task_type_of
-from annotate.locks import check_alone, in_step, lock_annotator
+from annotate.locks import check_alone, in_step
 from annotate.models import (
     MAX_REASON_LENGTH,
     Annotator,
@@ -362,48 +360,3 @@ def is_beyond_cap(annotator: Annotator, presentation: Presentation) -> bool:
     """Return whether others have been answered since it was handed out, as many as the annotator may answer."""
     cap = annotator.project.cap
     return cap is not None and presentation.purpose != Purpose.PRACTICE and n_counted_labels(annotator) >= cap
-
-
-def undo_label(*, annotator: Annotator, now: datetime, token: str | None = None) -> Presentation:
-    """Voids the annotator's last unvoided label and opens the same items in the same order again.
-
-    `token` names the presentation whose label is meant: sent twice, it undoes once. A presentation that was open
-    meanwhile goes back to the pool. Raises NothingToUndo, ProjectNotOpen, AnnotatorExcluded.
-    """
-    with write_transaction():
-        annotator = lock_annotator(annotator, exclusive=True)  # the set of what is open and the one held ahead
-        project = annotator.project
-        check_can_answer(project, annotator, now)
-        label = counted_labels(annotator).select_related("presentation").order_by("-created_at", "-pk").first()
-        if token and (label is None or label.presentation.token != token):
-            return presentation_reopened(annotator, token)
-        if label is None:
-            raise NothingToUndo
-        if special_tasks.conflicting_items(annotator).intersection(
-            label.presentation.presented.values_list("item_id", flat=True)
-        ):
-            raise NothingToUndo
-        assignment.release_open_presentation(annotator)
-        label.voided_at, label.void_reason = now, Label.VoidReason.UNDONE
-        label.save(update_fields=["voided_at", "void_reason"])
-        old = label.presentation
-        old.state = Presentation.State.VOIDED
-        old.save(update_fields=["state"])
-        items = list(old.presented.values_list("item_id", flat=True))
-        presentation = assignment.reopen_presentation(
-            annotator=annotator, items=items, now=now, reopens=old, take=False
-        )
-        Event.objects.create(
-            project=project, annotator=annotator, verb=EventVerb.LABEL_UNDONE, details={"label": label.pk}, at=now
-        )
-        note_answer(project, label, now, undone=True)
-        request_fit(project)
-        return presentation
-
-
-def presentation_reopened(annotator: Annotator, token: str) -> Presentation:
-    """Return the open presentation that undoing this one's label led to before."""
-    presentation = annotator.presentations.filter(reopens__token=token, state=Presentation.State.OPEN).first()
-    if presentation is None:
-        raise NothingToUndo(since=True)
-    return presentation

@@ -10,8 +10,9 @@ from annotate.audit import record_event
 from annotate.core.errors import InvalidAnswer
 from annotate.core.transactions import write_transaction
 from annotate.labelling import assignment
-from annotate.labelling.actions import settle_practice, undo_label
+from annotate.labelling.actions import settle_practice
 from annotate.labelling.eligibility import check_can_answer
+from annotate.labelling.undo import undo_label
 from annotate.locks import lock_annotator
 from annotate.models import (
     Annotator,

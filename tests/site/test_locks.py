@@ -13,8 +13,9 @@ from django.utils import timezone
 from annotate.core.errors import AnnotatorErased
 from annotate.jobs.fit_requests import request_fit
 from annotate.labelling import assignment
-from annotate.labelling.actions import Answer, record_and_assign_next, record_label, undo_label
+from annotate.labelling.actions import Answer, record_and_assign_next, record_label
 from annotate.labelling.known_items import declare_known, undo_last
+from annotate.labelling.undo import undo_label
 from annotate.locks import lock_annotator, lock_project
 from annotate.management.commands.worker import create_worker
 from annotate.models import (

@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from annotate.core import errors
 from annotate.labelling import assignment, item_sets
-from annotate.labelling.actions import undo_label
+from annotate.labelling.undo import undo_label
 from annotate.models import Annotator, ConflictOfInterest, Presentation, Tag
 from tests.conftest import NOW, answer_one, make_annotator
 from tests.site.gold_sets import answer_all, make_known, true_counts

@@ -10,7 +10,8 @@ from django.urls import reverse
 from annotate.annotators.exclusion import ExcludedAlready, NotExcluded, exclude_annotator, readmit_annotator
 from annotate.core.errors import AnnotatorExcluded, CapReached, NothingToCompare
 from annotate.labelling import assignment
-from annotate.labelling.actions import Answer, record_label, undo_label
+from annotate.labelling.actions import Answer, record_label
+from annotate.labelling.undo import undo_label
 from annotate.models import Event, FitState, ItemSet, Label, Presentation, Project
 from tests.conftest import NOW, answer_one, make_annotator
 from tests.site.labelling.test_labels import counts_are_true

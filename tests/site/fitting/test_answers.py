@@ -7,8 +7,8 @@ import pytest
 
 from annotate.criteria import Criterion
 from annotate.fitting.answers import GRADES, KINDS, RULES, Answers, read_answers
-from annotate.labelling.actions import undo_label
 from annotate.labelling.outcomes import INFORMATIVE
+from annotate.labelling.undo import undo_label
 from annotate.models import Annotator, CriterionAnswer, Label, Presentation, Project
 from tests.conftest import NOW, make_annotator
 from tests.site.factories import make_labels

@@ -20,7 +20,8 @@ from annotate.fitting import scheduling
 from annotate.fitting.published import published_fit
 from annotate.fitting.reading import read_labels
 from annotate.labelling import assignment
-from annotate.labelling.actions import Answer, record_label, undo_label
+from annotate.labelling.actions import Answer, record_label
+from annotate.labelling.undo import undo_label
 from annotate.models import Annotator, CriterionAnswer, FitState, Item, Label, Presentation, Project
 from annotate.privacy.erasure.actions import erase_annotator
 from annotate.privacy.own_data import export as own_data_export

@@ -14,7 +14,8 @@ from annotate.core import errors
 from annotate.criteria import Criterion
 from annotate.fitting.reading import read_labels
 from annotate.labelling import assignment
-from annotate.labelling.actions import Answer, record_label, undo_label
+from annotate.labelling.actions import Answer, record_label
+from annotate.labelling.undo import undo_label
 from annotate.models import Event, Label, Presentation, Project
 from annotate.publishing.exports import labels as table
 from tests.conftest import NOW, answer_one, make_annotator

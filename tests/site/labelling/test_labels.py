@@ -10,7 +10,8 @@ from django.utils import timezone
 
 from annotate.core import errors
 from annotate.labelling import assignment, item_sets
-from annotate.labelling.actions import Answer, record_label, undo_label
+from annotate.labelling.actions import Answer, record_label
+from annotate.labelling.undo import undo_label
 from annotate.models import FitState, Item, ItemSet, Label, Presentation, PresentedItem, Project
 from tests.conftest import NOW, answer_one, make_annotator
 

@@ -11,10 +11,11 @@ from annotate.criteria import Criterion
 from annotate.files.writers import csv_chunks
 from annotate.fitting.reading import read_labels
 from annotate.imports.comparisons.actions import Comparison, import_comparisons
-from annotate.labelling.actions import record_label, undo_label
+from annotate.labelling.actions import record_label
 from annotate.labelling.asked_tasks import AskedTask, draw_task, is_mixed, read_task, report_text, tasks_of, with_task
 from annotate.labelling.forms import parse_answer
 from annotate.labelling.plan.capacity import n_possible_sets
+from annotate.labelling.undo import undo_label
 from annotate.models import Annotator, GoldSet, ItemSet, Label, Presentation, Project
 from annotate.projects.actions import FixedByLabels, SizesDiffer, change_project
 from annotate.publishing.exports.registry import TABLES

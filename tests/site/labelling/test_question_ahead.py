@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from annotate.core.errors import UserError
 from annotate.labelling import assignment
-from annotate.labelling.actions import Answer, record_and_assign_next, undo_label
+from annotate.labelling.actions import Answer, record_and_assign_next
+from annotate.labelling.undo import undo_label
 from annotate.models import Item, Label, Presentation, Project
 from tests.budget import examples
 from tests.conftest import NOW, make_annotator

@@ -7,8 +7,9 @@ import pytest
 from django.db import connection
 
 from annotate.labelling import assignment
-from annotate.labelling.actions import Answer, record_and_assign_next, record_label, undo_label
+from annotate.labelling.actions import Answer, record_and_assign_next, record_label
 from annotate.labelling.known_items import declare_known
+from annotate.labelling.undo import undo_label
 from annotate.models import Presentation, Project
 from tests.conftest import NOW, make_annotator
 from tests.site.labelling.test_labels import counts_are_true

@@ -20,9 +20,10 @@ from annotate.files.writers import csv_chunks
 from annotate.fitting.reading import read_labels
 from annotate.imports.comparisons.actions import import_comparisons
 from annotate.labelling import assignment, special_tasks
-from annotate.labelling.actions import Answer, record_label, undo_label
+from annotate.labelling.actions import Answer, record_label
 from annotate.labelling.own_answers.queries import own_answers
 from annotate.labelling.queries import current_task
+from annotate.labelling.undo import undo_label
 from annotate.models import Annotator, Label, Project
 from annotate.plan_values import plan_values
 from annotate.privacy.own_data.export import answer_row

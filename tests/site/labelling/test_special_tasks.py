@@ -15,7 +15,8 @@ from annotate.core import errors
 from annotate.criteria import Criterion
 from annotate.fitting.reading import read_labels
 from annotate.labelling import assignment, special_tasks
-from annotate.labelling.actions import Answer, record_label, undo_label
+from annotate.labelling.actions import Answer, record_label
+from annotate.labelling.undo import undo_label
 from annotate.models import AskedBy, Item, Label, Presentation, Purpose
 from annotate.projects.actions import set_state
 from annotate.publishing.exports import labels as table

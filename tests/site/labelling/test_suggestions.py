@@ -10,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from annotate.labelling import actions, assignment, choosing, suggestions
 from annotate.labelling.item_sets import items_of_key, set_key
 from annotate.labelling.plan.queries import NO_LIMIT
+from annotate.labelling.undo import undo_label
 from annotate.models import (
     AskedBy,
     ConflictOfInterest,
@@ -227,7 +228,7 @@ def test_undo_asks_the_same_by_the_same_rule(project, items, adaptive):
     suggest(project, pairs_of(items))
     otter = make_annotator(project, "Otter")
     label = answer_one(otter)
-    again = actions.undo_label(annotator=otter, now=NOW + timedelta(seconds=1))
+    again = undo_label(annotator=otter, now=NOW + timedelta(seconds=1))
     assert (again.asked_by, again.asked_fit) == (AskedBy.ADAPTIVE, 7)
     assert again.item_set_id == label.presentation.item_set_id
 

@@ -21,10 +21,11 @@ from annotate.files.writers import csv_chunks
 from annotate.fitting.reading import read_labels
 from annotate.imports.comparisons.actions import import_comparisons
 from annotate.labelling import assignment, item_sets
-from annotate.labelling.actions import Answer, check_answer, record_label, undo_label
+from annotate.labelling.actions import Answer, check_answer, record_label
 from annotate.labelling.forms import AnswerForm
 from annotate.labelling.outcomes import EXTRA_OUTCOMES, TIES, decode_ranks, encode_ranks, n_ranked
 from annotate.labelling.queries import current_task
+from annotate.labelling.undo import undo_label
 from annotate.models import Annotator, ItemSet, Label, Presentation, Project
 from annotate.projects.actions import FixedByLabels, change_project
 from annotate.publishing.exports.registry import TABLES

@@ -17,7 +17,8 @@ from django.utils import timezone
 
 from annotate.core.errors import LabelsArchived
 from annotate.labelling import assignment
-from annotate.labelling.actions import Answer, record_label, undo_label
+from annotate.labelling.actions import Answer, record_label
+from annotate.labelling.undo import undo_label
 from annotate.management.commands import archive_labels as archive_command
 from annotate.models import (
     Annotator,

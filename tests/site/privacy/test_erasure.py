@@ -32,7 +32,8 @@ from annotate.fitting import run as fitting_run
 from annotate.fitting import scheduling
 from annotate.imports import uploads
 from annotate.labelling import assignment
-from annotate.labelling.actions import Answer, record_label, undo_label
+from annotate.labelling.actions import Answer, record_label
+from annotate.labelling.undo import undo_label
 from annotate.models import (
     Annotator,
     AnnotatorTag,

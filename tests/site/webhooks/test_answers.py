@@ -9,7 +9,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from annotate.labelling import assignment
-from annotate.labelling.actions import Answer, record_label, undo_label
+from annotate.labelling.actions import Answer, record_label
+from annotate.labelling.undo import undo_label
 from annotate.models import AnswerNotice, Project, Webhook, WebhookDelivery
 from annotate.participation.completion.actions import finish
 from annotate.privacy.erasure.redaction import delete_webhook_messages
