@@ -180,8 +180,11 @@ class TasteLearning:
         """Estimate scales by evidence, then the shape of Sigma by EM, then its mixture with the prior.
 
         Reliabilities are first those with tastes of no shape, which cannot explain why somebody opposes all others.
+        Where some are careless by these, scales and reliabilities are found once more without them; until the last
+        time, only those whose answers speak for it are looked at again.
         """
-        scales = self._first_scales(None)
+        scales, folds = self._first_scales(None), count_folds(self.sites, self.blocks)
+        learns_shape = self.settings.covariance != "prior" and folds > 0
         rows, learning, blocks = self._capped()
         sides, begin = self._first_sides(scales, learning, blocks)
         side = None if sides is None else sides.mean
@@ -190,12 +193,12 @@ class TasteLearning:
             scales = self._first_scales(reliability.lapse, side, scales)
             again = self.prior(scales, reliability.lapse, side)
             start, at = warm_start(begin)
+            before = reliability if learns_shape else None
             reliability, begin = learn_reliabilities(
-                learning, blocks, again, self.steps.report, n_rounds=1, start=start, at=at
+                learning, blocks, again, self.steps.report, before=before, start=start, at=at
             )
         prior = self.prior(scales, None if reliability is None else reliability.lapse, side)
-        folds = count_folds(self.sites, self.blocks)
-        if self.settings.covariance == "prior" or not folds:
+        if not learns_shape:
             only = MixtureWeights(((0.0, 1.0),), np.ones(1))
             return LearnedPrior(scales, prior.taste, only, len(self.sites), None, reliability=reliability, sides=sides)
         shapes, left_out = self._folds(learning, prior, folds, begin)
@@ -211,9 +214,7 @@ class TasteLearning:
             a, r = mixture.mean()
             crowd = prior.changed(taste=a * shape.taste + r * prior.taste)
             last = (None, None) if shape.end is None else (shape.end.sites, shape.end.mean)
-            reliability, _ = learn_reliabilities(
-                learning, blocks, crowd, self.steps.report, n_rounds=1, start=last[0], at=last[1]
-            )
+            reliability, _ = learn_reliabilities(learning, blocks, crowd, self.steps.report, start=last[0], at=last[1])
         return LearnedPrior(scales, shape.taste, mixture, len(self.sites), end, reliability=reliability, sides=sides)
 
     def _first_scales(

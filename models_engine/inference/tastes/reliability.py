@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv, expit, log_expit, logsumexp, softmax
 
 from models_engine.inference.probit_ep.annotator_blocks import Block, build_blocks
-from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, KeptSites, run_ep, warm_start
+from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, KeptSites, run_ep
 from models_engine.inference.probit_ep.independent_parts import IndependentParts, is_diagonal
 from models_engine.inference.probit_ep.known_consensus import KnownConsensus
 from models_engine.inference.probit_ep.pair_sites import PairSites
@@ -18,6 +18,7 @@ from models_engine.linalg import sum_by_group
 __all__ = [
     "KNOTS",
     "MEANS",
+    "P_CARELESS",
     "SIZES",
     "Reliabilities",
     "learn_reliabilities",
@@ -43,7 +44,8 @@ class Reliabilities:
 
     crowd: the mean over the crowd, that of a new annotator.   used: the shares of reversed answers that the fit counts
     on, where they are not 1 - mean.   ends (2, n_annotators): of the central 90% intervals, where draws tell them: a
-    few draws in which somebody is reversed make the standard deviation say little.
+    few draws in which somebody is reversed make the standard deviation say little.   careless (n_annotators,): the
+    probabilities of being careless at all, where these are found by evidence, for all in one round.
     """
 
     mean: Floats
@@ -51,6 +53,7 @@ class Reliabilities:
     crowd: float
     used: Floats | None = None
     ends: Floats | None = None
+    careless: Floats | None = None
 
     @classmethod
     def prior(cls, n_annotators: int, crowd: float = FIRST_MEAN) -> "Reliabilities":
@@ -83,39 +86,38 @@ def learn_reliabilities(
     crowd: CrowdPrior,
     on_step: Callable[[float], None],
     *,
-    n_rounds: int = 2,
+    before: Reliabilities | None = None,
     start: Sites | KeptSites | None = None,
     at: Floats | None = None,
 ) -> tuple[Reliabilities, EPResult]:
-    """Return the posteriors of all reliabilities, starting from crowd.lapse (by default none), and the last EP run
-    without its solutions.
+    """Return the posteriors of all reliabilities, and the EP run at crowd.lapse without its solutions.
 
-    start, at: sites and consensus mean to start EP from.
-    Rounds of: the consensus given the reliabilities, then each annotator's EP evidence at nine reliabilities with the
-    consensus's mean and covariance folded into the annotator's prior, as `learn_steepness` does. Where tastes of items
-    are independent, both are solved in the connected parts of an annotator's pairs: the former is the same, the latter
-    leaves out that what is open about the consensus may go together in several parts.
+    before: those found under another prior: only who is more likely careless by the answers than before them is looked
+    at again, all others stay.   start, at: sites and consensus mean to start EP from.
+    First the consensus given crowd.lapse (by default none), then each annotator's EP evidence at nine reliabilities
+    with the consensus's mean and covariance folded into the annotator's prior, as `learn_steepness` does. Where tastes
+    of items are independent, both are solved in the connected parts of an annotator's pairs: the former is the same,
+    the latter leaves out that what is open about the consensus may go together in several parts.
     """
     n = sites.n_annotators
-    lapse = np.zeros(n) if crowd.lapse is None else crowd.lapse
+    now = crowd.changed(lapse=np.zeros(n) if crowd.lapse is None else crowd.lapse)
     judged = np.bincount(sites.annotator, minlength=n) > 0
-    parts = IndependentParts.of(sites) if is_diagonal(crowd.taste) else None
-    for _ in range(n_rounds):
-        now = crowd.changed(lapse=lapse)
-        if parts is None:
-            shared = run_ep(sites, blocks, now, start, at, tolerance=LOOSE_TOLERANCE, max_iterations=30)
-            shared = shared.without_solutions()
-            evidence = _knot_evidence(sites, blocks, now, shared, np.arange(n), n, on_step)
-        else:
-            _, found_by_parts = parts.run(now, start, at, tolerance=LOOSE_TOLERANCE, max_iterations=30)
-            shared = parts.whole(found_by_parts, sites, blocks)
-            own = parts.crowd(now)
-            evidence = _knot_evidence(parts.sites, parts.blocks, own, found_by_parts, parts.owner, n, on_step)
-        start, at = warm_start(shared)
-        found = summarise_evidence(evidence, judged)
-        if np.array_equal(found.lapse, lapse):
-            break  # another round would begin as this one did
-        lapse = found.lapse
+    earlier = None if before is None else before.careless
+    open_ = judged if earlier is None else earlier >= P_CARELESS
+    if not is_diagonal(crowd.taste):
+        shared = run_ep(sites, blocks, now, start, at, tolerance=LOOSE_TOLERANCE, max_iterations=30)
+        shared = shared.without_solutions()
+        evidence = _knot_evidence(sites, blocks, now, shared, np.arange(n), open_, on_step)
+    else:
+        parts = IndependentParts.of(sites)
+        _, found_by_parts = parts.run(now, start, at, tolerance=LOOSE_TOLERANCE, max_iterations=30)
+        shared = parts.whole(found_by_parts, sites, blocks)
+        own = parts.crowd(now)
+        evidence = _knot_evidence(parts.sites, parts.blocks, own, found_by_parts, parts.owner, open_, on_step)
+    found = summarise_evidence(evidence, judged)
+    if before is not None and earlier is not None:
+        mean, sd = np.where(open_, found.mean, before.mean), np.where(open_, found.sd, before.sd)
+        found = replace(found, mean=mean, sd=sd)
     return found, shared
 
 
@@ -125,43 +127,58 @@ def _knot_evidence(
     crowd: CrowdPrior,
     shared: EPResult,
     owner: Ints,
-    n: int,
+    open_: NDArray[np.bool_],
     on_step: Callable[[float], None],
 ) -> Floats:
-    """Return log evidence (len(KNOTS), n) of n people given the consensus; owner (sites.n_annotators,): whose answers
-    are those of each annotator of the sites.
+    """Return log evidence (len(KNOTS), n) of people given the consensus, 0 where not `open_` (n,); owner
+    (sites.n_annotators,): whose answers are those of each annotator of the sites.
 
     Of the middle knots only for those whose evidence falls by less than CLEAR towards them from either side; for the
     others it is interpolated between those sides, where their posterior is below exp(-CLEAR).
     """
-    taste = crowd.taste + shared.covariance
+    taste, n = crowd.taste + shared.covariance, len(open_)
     evidence = np.zeros((len(KNOTS), n))
 
-    def compute(known: KnownConsensus, knots: Iterable[int], who: NDArray) -> None:
+    def compute(known: KnownConsensus, knots: Iterable[int], who: NDArray[np.bool_]) -> None:
         for row in knots:
             one = replace(crowd, lapse=np.full(len(owner), float(expit(-KNOTS[row]))))
             evidence[row, who] = sum_by_group(owner, known.evidence(one), n)[who]
             on_step(float(evidence[row, who].sum()))
 
-    everybody = KnownConsensus(sites, blocks, taste, shared.mean, shared.kept_sites(0.0))
-    compute(everybody, reversed(range(MIDDLE.stop, len(KNOTS))), np.arange(n))
+    start: Sites | KeptSites = shared.kept_sites(0.0)
+    rows = _rows_of(sites, owner, open_)
+    if len(rows) < len(sites):
+        start, sites = _select(start, rows), sites.select(rows)
+        blocks = build_blocks(sites)
+    everybody = KnownConsensus(sites, blocks, taste, shared.mean, start)
+    compute(everybody, reversed(range(MIDDLE.stop, len(KNOTS))), open_)
     middle, between = everybody.current, slice(MIDDLE.start - 1, MIDDLE.stop + 1)
-    compute(everybody, range(MIDDLE.start), np.arange(n))
+    compute(everybody, range(MIDDLE.start), open_)
     del everybody  # before others are held
     ends = evidence[between][[0, -1]]
-    unclear = np.flatnonzero(ends.max(axis=0) > evidence.max(axis=0, where=_at_knots(), initial=-np.inf) - CLEAR)
+    unclear = ends.max(axis=0) > evidence.max(axis=0, where=_at_knots(), initial=-np.inf) - CLEAR
     share = ((KNOTS[MIDDLE] - KNOTS[between][0]) / np.ptp(KNOTS[between]))[:, None]
     evidence[MIDDLE] = (1 - share) * ends[0] + share * ends[1]
-    rows = np.flatnonzero(np.isin(owner[sites.annotator], unclear))
+    unclear &= open_
+    rows = _rows_of(sites, owner, unclear)
     if len(rows):
-        few = sites.select(rows)
-        start = Sites(middle.precision[rows], middle.shift[rows])
+        start, sites = _select(middle, rows), sites.select(rows)
         compute(
-            KnownConsensus(few, build_blocks(few), taste, shared.mean, start),
+            KnownConsensus(sites, build_blocks(sites), taste, shared.mean, start),
             reversed(range(MIDDLE.start, MIDDLE.stop)),
             unclear,
         )
     return evidence
+
+
+def _rows_of(sites: PairSites, owner: Ints, who: NDArray[np.bool_]) -> Ints:
+    """Return which sites are of the people `who`, (n_people,)."""
+    return np.flatnonzero(who[owner[sites.annotator]])
+
+
+def _select(values: Sites | KeptSites, rows: Ints) -> Sites:
+    whole = values.gather() if isinstance(values, KeptSites) else values
+    return Sites(whole.precision[rows], whole.shift[rows])
 
 
 def _at_knots() -> NDArray[np.bool_]:
@@ -193,4 +210,4 @@ def summarise_evidence(evidence: Floats, judged: NDArray[np.bool_]) -> Reliabili
     mean = careless * means + (1 - careless) * best
     square = careless * squares + (1 - careless) * best**2
     crowd = 1 - float(used[judged].mean()) if judged.any() else 1.0
-    return Reliabilities(mean, np.sqrt(np.maximum(square - mean**2, 0.0)), min(crowd, best), used)
+    return Reliabilities(mean, np.sqrt(np.maximum(square - mean**2, 0.0)), min(crowd, best), used, careless=careless)

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose
 from scipy.special import expit
 
@@ -12,7 +13,7 @@ from models_engine.inference.probit_ep.independent_parts import IndependentParts
 from models_engine.inference.probit_ep.known_consensus import KnownConsensus
 from models_engine.inference.probit_ep.pair_sites import PairSites, build_sites
 from models_engine.inference.probit_ep.site_updates import Sites
-from models_engine.inference.tastes.reliability import KNOTS, learn_reliabilities, summarise_evidence
+from models_engine.inference.tastes.reliability import KNOTS, P_CARELESS, learn_reliabilities, summarise_evidence
 from models_engine.simulate import simulate_crowd
 
 RELIABLE = np.array([1.0, 1.0, 1.0, 1.0, 0.5, 0.0, 0.75, 0.95])
@@ -47,7 +48,7 @@ def test_evidence_given_the_consensus_is_that_of_ep_run_anew():
 def test_reliabilities_are_those_of_the_evidence_at_every_knot():
     """Though the middle knots are computed only for those who may be there."""
     crowd, sites = crowd_and_sites(1_100)
-    found, shared = learn_reliabilities(sites, build_blocks(sites), crowd, lambda _: None, n_rounds=1)
+    found, shared = learn_reliabilities(sites, build_blocks(sites), crowd, lambda _: None)
     evidence = evidence_anew(sites, crowd, shared.covariance, shared.mean)
     expected = summarise_evidence(evidence, np.ones(len(RELIABLE), dtype=bool))
     middle = evidence[1:4].max(axis=0) - evidence.max(axis=0)
@@ -67,7 +68,7 @@ def test_reliabilities_found_in_parts_of_an_annotators_pairs_are_those_of_whole_
     sites, crowd = build_sites(data.pairs(), data.weights), CrowdPrior(0.2 * np.eye(120), np.eye(120), np.zeros(120))
     together = replace(crowd, taste=crowd.taste + 1e-9 * (1 - np.eye(120)))
     (found, shared), (whole, expected) = (
-        learn_reliabilities(sites, build_blocks(sites), one, lambda _: None, n_rounds=1) for one in (crowd, together)
+        learn_reliabilities(sites, build_blocks(sites), one, lambda _: None) for one in (crowd, together)
     )
     assert len(IndependentParts.of(sites).owner) > 80
     assert (whole.lapse > 0).any()
@@ -76,3 +77,20 @@ def test_reliabilities_found_in_parts_of_an_annotators_pairs_are_those_of_whole_
     assert_allclose(shared.mean, expected.mean, atol=1e-6)
     assert_allclose(shared.sites.precision, expected.sites.precision, atol=1e-6)
     assert_allclose(shared.update.shift, expected.update.shift, atol=1e-6)
+
+
+def test_only_those_whose_answers_speak_for_carelessness_are_looked_at_again():
+    crowd, sites = crowd_and_sites(2_000)
+    first, shared = learn_reliabilities(sites, build_blocks(sites), crowd, lambda _: None)
+    assert first.careless is not None
+    kept = first.careless < P_CARELESS
+    assert 0 < kept.sum() < len(kept)
+    again = crowd.changed(taste=1.2 * crowd.taste, lapse=first.lapse)
+    begin = {"start": shared.sites, "at": shared.mean}
+    found, _ = learn_reliabilities(sites, build_blocks(sites), again, lambda _: None, before=first, **begin)
+    whole, _ = learn_reliabilities(sites, build_blocks(sites), again, lambda _: None, **begin)
+    assert (found.mean[kept] == first.mean[kept]).all()
+    assert (found.sd[kept] == first.sd[kept]).all()
+    assert_allclose(found.mean[~kept], whole.mean[~kept], atol=2e-3)
+    assert_allclose(found.lapse, whole.lapse, atol=2e-3)
+    assert found.crowd == pytest.approx(whole.crowd, abs=1e-3)
