@@ -6,10 +6,10 @@ MAX_READ = 1_000  # characters, more than any line that names a text has
 
 BLOCK_MARKS = re.compile(r"^[ \t]*(?:(?:#{1,6}|>|[-*+]|\d{1,9}[.)])[ \t]+)+", re.MULTILINE)
 FENCE_OR_RULE = re.compile(r"^[ \t]*(?:`{3,}.*|~{3,}.*|(?:[-*_][ \t]*){3,})$", re.MULTILINE)
-CLOSING_MARKS = re.compile(r"^([ \t]*#{1,6}[ \t][^\n]*?)[ \t]+#+[ \t]*$", re.MULTILINE)
 UNDERLINE = re.compile(r"(?<=\S)[ \t]*\n {0,3}(?:=+|-{2,})[ \t]*$", re.MULTILINE)
-# A heading that something follows and that has no end of its own.
-HEADING = re.compile(r"^( {0,3}#{1,6}[ \t]+[^\n]*[^\s.:;,!?…#])(?=\s*\n\s*\S)", re.MULTILINE)
+HEADING = re.compile(r" {0,3}#{1,6}[ \t]+\S")
+ENDS = frozenset(".:;,!?…#")
+# A line that something follows and that has no end of its own, underlined.
 UNDERLINED = re.compile(r"^([^\n]*[^\s.:;,!?…])(?=[ \t]*\n {0,3}(?:=+|-{2,})[ \t]*\n\s*\S)", re.MULTILINE)
 # A line of strong words alone is used as a heading.
 STRONG_LINE = re.compile(
@@ -28,7 +28,7 @@ def markdown_words(text: str) -> str:
 
     The text itself where nothing else would be left.
     """
-    words = CLOSING_MARKS.sub(r"\1", UNDERLINE.sub("", text[:MAX_READ]))
+    words = without_closing_marks(UNDERLINE.sub("", text[:MAX_READ]))
     words = FENCE_OR_RULE.sub("", words)
     words = BLOCK_MARKS.sub("", words)
     words = EMPHASIS.sub(r"\2", CODE.sub(r"\1", LINK.sub(r"\1", words)))
@@ -36,9 +36,22 @@ def markdown_words(text: str) -> str:
     return words if words.strip() else text
 
 
+def without_closing_marks(text: str) -> str:
+    """Return the text without the marks that may stand after a heading, too."""
+    return "\n".join(map(closed_heading, text.split("\n")))
+
+
+def closed_heading(line: str) -> str:
+    text = line.rstrip().rstrip("#")
+    is_closed = text != line.rstrip() and text[-1:].isspace() and HEADING.match(text)
+    return text.rstrip() if is_closed else line
+
+
 def end_headings(text: str) -> str:
     """Return the beginning of the text with a colon after each heading, so that in one line it stands apart."""
-    text = CLOSING_MARKS.sub(r"\1", text[:MAX_READ])
-    for heading in (HEADING, STRONG_LINE, UNDERLINED):
-        text = heading.sub(r"\1:", text)
-    return text
+    lines = without_closing_marks(text[:MAX_READ]).split("\n")
+    last = max((number for number, line in enumerate(lines) if line.strip()), default=0)
+    for number, line in enumerate(lines[:last]):
+        if HEADING.match(line) and line.rstrip()[-1] not in ENDS:
+            lines[number] = line.rstrip() + ":"
+    return UNDERLINED.sub(r"\1:", STRONG_LINE.sub(r"\1:", "\n".join(lines)))

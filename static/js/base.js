@@ -76,7 +76,7 @@ for (const failure of ["htmx:sendError", "htmx:timeout"]) {
 document.querySelector("main [aria-invalid=true]")?.focus();
 
 // On a narrow screen the tabs of a row scroll sideways: the current one is brought into the middle.
-for (const current of document.querySelectorAll(".tabs [aria-current]")) {
+for (const current of document.querySelectorAll(".tabs li [aria-current]")) {
   const list = current.closest("ul");
   const [tab, row] = [current.getBoundingClientRect(), list.getBoundingClientRect()];
   list.scrollLeft += tab.left + tab.width / 2 - row.left - row.width / 2;

@@ -210,7 +210,7 @@ def test_everything_works_without_javascript(live_site, open_page, sign_in, alic
     sign_in(alice, page=page)
     page.goto(address(live_site, project))
     expect(page.locator("#live")).to_be_hidden()
-    page.get_by_label("Find an item").select_option("even")
+    page.get_by_label("Tag").select_option("even")
     page.get_by_role("button", name="Show", exact=True).click()
     assert titles(page) == ["Text number 0", "Text number 2", "Text number 4"]
     page.get_by_role("link", name="Place").click()
