@@ -180,8 +180,8 @@ class TasteLearning:
         """Estimate scales by evidence, then the shape of Sigma by EM, then its mixture with the prior.
 
         Reliabilities are first those with tastes of no shape, which cannot explain why somebody opposes all others.
-        Where some are careless by these, scales and reliabilities are found once more without them; until the last
-        time, only those whose answers speak for it are looked at again.
+        Where some are careless by these, reliabilities, and then scales and reliabilities, are found again without
+        them; until the last time, only those whose answers speak for carelessness are looked at again.
         """
         scales, folds = self._first_scales(None), count_folds(self.sites, self.blocks)
         learns_shape = self.settings.covariance != "prior" and folds > 0
@@ -255,10 +255,17 @@ class TasteLearning:
     ) -> tuple[Reliabilities | None, EPResult | None]:
         if not self.learns_reliability():
             return None, begin
-        start, at = warm_start(begin)
-        return learn_reliabilities(
-            learning, blocks, self.prior(scales, None, side), self.steps.report, start=start, at=at
-        )
+        found, lapse = None, None
+        for _ in range(2):
+            start, at = warm_start(begin)
+            prior = self.prior(scales, lapse, side)
+            found, begin = learn_reliabilities(
+                learning, blocks, prior, self.steps.report, before=found, start=start, at=at
+            )
+            lapse = found.lapse
+            if not lapse.any():
+                break
+        return found, begin
 
     def _folds(
         self, learning: PairSites, prior: CrowdPrior, folds: int, begin: EPResult | None
