@@ -115,7 +115,7 @@ def learn_reliabilities(
         own = parts.crowd(now)
         evidence = _knot_evidence(parts.sites, parts.blocks, own, found_by_parts, parts.owner, open_, on_step)
     found = summarise_evidence(evidence, judged)
-    if before is not None and earlier is not None:
+    if before is not None and earlier is not None and found.careless is not None:
         mean, sd = np.where(open_, found.mean, before.mean), np.where(open_, found.sd, before.sd)
         found = replace(found, mean=mean, sd=sd, careless=np.where(open_, found.careless, earlier))
     return found, shared
