@@ -35,6 +35,7 @@ from models_engine.posterior import Likelihood
 __all__ = ["CollaborativeFit"]
 
 Floats = NDArray[np.float64]
+MAX_FINE_SITES = 20_000  # of more, without grades, EP ends at REFIT_TOLERANCE: means then move by less than 1e-3 sd
 CUT_ROUNDS, FEW_CUT_ROUNDS = 12, 3  # steps of the cut points in the last stage, of a cheap fit and another
 
 
@@ -61,7 +62,8 @@ class CollaborativeFit(TasteLearning):
         """Run EP over all annotators."""
         prior, settings = self.prior(learned.scales, learned.lapse, learned.side), self.settings
         cheap = is_cheap(self.sites, self.blocks)
-        tolerance = settings.tolerance if cheap else max(settings.tolerance, REFIT_TOLERANCE)
+        fine = cheap and (len(self.sites) <= MAX_FINE_SITES or prior.cuts is not None)
+        tolerance = settings.tolerance if fine else max(settings.tolerance, REFIT_TOLERANCE)
         a, r = learned.mixture.mean()
         crowd = prior.changed(taste=a * learned.shape + r * prior.taste)
         if settings.steepness and len(self.sites):

@@ -16,7 +16,8 @@ __all__ = ["Block", "Blocks", "build_blocks", "scatter_matrices"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-MAX_BLOCK_NUMBERS = 2_500_000
+MAX_BLOCK_NUMBERS = 2_500_000  # of wide blocks
+MAX_NARROW_NUMBERS = 60_000  # of others: half a megabyte, of which several stay in the cache
 MIN_PAIRS_PER_ITEM = 1.6  # from which item space is cheaper than pair space; a solve costs four times as much there
 MIN_WIDE_BLOCK = 50  # local coordinates from which some rows of the items' matrix at a time are quicker
 TILE_NUMBERS = 65_536  # of these rows: half a megabyte
@@ -271,7 +272,8 @@ class Blocks(list[Block]):
 
 
 def build_blocks(sites: PairSites) -> Blocks:
-    """Group all annotators with sites into blocks of at most MAX_BLOCK_NUMBERS numbers per stack of local matrices.
+    """Group all annotators with sites into blocks of at most MAX_BLOCK_NUMBERS numbers per stack of local matrices,
+    MAX_NARROW_NUMBERS where these are narrow.
 
     Each annotator is solved in the cheaper space: its distinct items, or its distinct margins.
     """
@@ -296,9 +298,11 @@ def _block_end(order: Ints, begin: int, width: Ints, by_items: NDArray[np.bool_]
     """Return the end of a block starting at `begin`: one space, widths within 15%, memory bounded."""
     first = order[begin]
     widest = max(int(width[first]) + 2, int(width[first] * 1.15))
+    narrow = width[first] < MIN_WIDE_BLOCK
+    most = min(MAX_NARROW_NUMBERS, MAX_BLOCK_NUMBERS) if narrow else MAX_BLOCK_NUMBERS
     end = begin
     while end < len(order) and by_items[order[end]] == by_items[first] and width[order[end]] <= widest:
-        if end > begin and (end - begin + 1) * int(width[order[end]]) ** 2 > MAX_BLOCK_NUMBERS:
+        if end > begin and (end - begin + 1) * int(width[order[end]]) ** 2 > most:
             break
         end += 1
     return end

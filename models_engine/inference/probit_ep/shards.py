@@ -59,7 +59,7 @@ __all__ = [
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Priors = list[Floats] | None
-MIN_SHARD_COST = 1e6  # of the blocks of a shard: with less, starting a thread takes longer than the work
+MIN_SHARD_COST = 1e7  # of the blocks of a shard: with less, starting a thread takes longer than the work
 MIN_COST_PER_CELL = 50.0  # of the blocks of a shard by the numbers of its sum, which else takes longer than the work
 MAX_SHARDS = 1024  # each has a sum of (n_items, n_items) numbers
 

@@ -45,7 +45,7 @@ class Reliabilities:
     crowd: the mean over the crowd, that of a new annotator.   used: the shares of reversed answers that the fit counts
     on, where they are not 1 - mean.   ends (2, n_annotators): of the central 90% intervals, where draws tell them: a
     few draws in which somebody is reversed make the standard deviation say little.   careless (n_annotators,): the
-    probabilities of being careless at all, where these are found by evidence, for all in one round.
+    probabilities of being careless at all, where these are found by evidence.
     """
 
     mean: Floats
@@ -115,9 +115,9 @@ def learn_reliabilities(
         own = parts.crowd(now)
         evidence = _knot_evidence(parts.sites, parts.blocks, own, found_by_parts, parts.owner, open_, on_step)
     found = summarise_evidence(evidence, judged)
-    if before is not None and earlier is not None:
+    if before is not None and earlier is not None and found.careless is not None:
         mean, sd = np.where(open_, found.mean, before.mean), np.where(open_, found.sd, before.sd)
-        found = replace(found, mean=mean, sd=sd)
+        found = replace(found, mean=mean, sd=sd, careless=np.where(open_, found.careless, earlier))
     return found, shared
 
 

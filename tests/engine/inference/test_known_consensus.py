@@ -88,9 +88,11 @@ def test_only_those_whose_answers_speak_for_carelessness_are_looked_at_again():
     again = crowd.changed(taste=1.2 * crowd.taste, lapse=first.lapse)
     begin = {"start": shared.sites, "at": shared.mean}
     found, _ = learn_reliabilities(sites, build_blocks(sites), again, lambda _: None, before=first, **begin)
+    assert found.careless is not None
     whole, _ = learn_reliabilities(sites, build_blocks(sites), again, lambda _: None, **begin)
     assert (found.mean[kept] == first.mean[kept]).all()
     assert (found.sd[kept] == first.sd[kept]).all()
+    assert (found.careless[kept] == first.careless[kept]).all()
     assert_allclose(found.mean[~kept], whole.mean[~kept], atol=2e-3)
     assert_allclose(found.lapse, whole.lapse, atol=2e-3)
     assert found.crowd == pytest.approx(whole.crowd, abs=1e-3)
