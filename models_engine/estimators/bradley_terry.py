@@ -105,12 +105,10 @@ class BradleyTerry:
         scale = Message.of(gettext_noop("prior_sd %(prior_sd)s"), prior_sd=f"{prior_sd:.6g}")
         message = Message.joined(Message.of(text, tolerance=f"{self.tolerance:g}"), scale)
         diagnostics = log.finish(converged=converged, message=message)
-        covariance, sds = _covariance(run.curvature)
-        x = run.x
-        if mixed is not None:
-            x, matrix = mixed
-            n = data.n_items
-            covariance, sds = DenseCovariance.of(matrix[:n, :n]), np.sqrt(np.diagonal(matrix)[n:])
+        if mixed is None:
+            x, (covariance, sds) = run.x, _covariance(run.curvature)
+        else:
+            x, (covariance, sds) = mixed[0], _dense_covariance(mixed[1], data.n_items)
         f, side, log_nu = problem.split(x)
         likelihood = Likelihood(side=side, side_sd=float(sds[0]) if self.side else None)
         likelihood = replace(likelihood, tie_rate=data.pairs().tie_rate() if self.ties == "half" else None)
@@ -170,10 +168,13 @@ class _Run(ABC):
 
     def mix_over_scales(self, sd: float) -> tuple[Floats, Floats] | None:
         """Return mean and covariance of x over scales, of which sd is the likeliest; see mix_over_scales. None where
-        sd stands for all, or where there are too many items for a matrix.
+        sd stands for all, where there are too many items for a matrix, or where some scale was not fitted to its end.
+
+        The fit is at sd before and after.
         """
         if not self.converged or not self.curvature.is_dense:
             return None
+        at_mode = self.x, self.curvature
 
         def fit(position: float) -> tuple[float, Floats, Callable[[], Floats]]:
             slope, _ = self._evidence_slope(self.optimise_at_scale(float(np.exp(position)), within=1e-4))
@@ -181,9 +182,8 @@ class _Run(ABC):
             return slope, self.x, lambda: curvature.inverse
 
         mixed = mix_over_scales(float(np.log(sd)), fit)
-        if mixed is None:
-            self.optimise_at_scale(sd)
-        return mixed
+        self.x, self.curvature = at_mode
+        return mixed if self.converged else None
 
     def _evidence_slope(self, sd: float) -> tuple[float, float]:
         """Return E|f|^2/sd^2 - n plus the log-normal prior's gradient; and MacKay's step, the log of effective
@@ -288,9 +288,12 @@ def _covariance(curvature: Curvature) -> tuple[Covariance, Floats]:
     """Return the covariance of the centred utilities, nuisances integrated out, and the nuisances' sds."""
     n = curvature.n_items
     if curvature.is_dense:
-        inverse = curvature.inverse
-        return DenseCovariance.of(inverse[:n, :n]), np.sqrt(np.diagonal(inverse)[n:])
+        return _dense_covariance(curvature.inverse, n)
     if not curvature.border.shape[1]:
         return GraphCovariance.of(curvature.precision), np.zeros(0)
     extra, spread = curvature.nuisance_spread()
     return GraphCovariance.of(curvature.precision, extra), np.sqrt(np.diagonal(spread))
+
+
+def _dense_covariance(matrix: Floats, n: int) -> tuple[Covariance, Floats]:
+    return DenseCovariance.of(matrix[:n, :n]), np.sqrt(np.diagonal(matrix)[n:])

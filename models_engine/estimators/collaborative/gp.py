@@ -78,8 +78,8 @@ class CollaborativeGP:
     Where one pass over the labels takes more than 1e9 operations (say 200 annotators of 100 pairs each), fewer steps
     and folds are used, Sigma is learned from at most 100 pairs of each annotator, the mixture is replaced by its
     weighted mean (without the learned Sigma where its weight is below 0.01), EP ends where no site changes by 1e-3, and
-    taste distances have no sd. So EP ends of more than 20,000 sites without grades, too. Cut points are drawn with all
-    else, or learned with tau; intervals of the consensus count what is open about them (not in so large a problem).
+    taste distances have no sd. EP over more than 20,000 pairs without grades ends so, too. Cut points are drawn with
+    all else, or learned with tau; intervals of the consensus count what is open about them (not in so large a problem).
     Ties are half a win each way where no label has a grade; larger sets follow Thurstone's model, each item perceived
     with noise of half the variance of a pair's (with label weights that are not whole, or steepness, they enter as the
     pairs they imply).

@@ -266,6 +266,19 @@ def test_the_learned_scale_maximises_the_bound():
     assert at < 0, "a bound on the log of a probability"
 
 
+def test_where_some_scale_is_not_fitted_to_its_end_the_likeliest_stands_for_all():
+    data = simulated(3, 12, 30)
+    whole = BradleyTerry(prior_sd=None, inference="variational").fit(data)
+    steps = whole.diagnostics.n_iterations - 10
+    with pytest.warns(NotConverged):
+        short = BradleyTerry(prior_sd=None, inference="variational", max_iterations=steps).fit(data)
+    alone = BradleyTerry(prior_sd=whole.prior_sd, inference="variational").fit(data)
+    assert not short.diagnostics.converged
+    assert_allclose(short.utilities(), alone.utilities(), atol=1e-4)
+    assert_allclose(short.standard_deviations(), alone.standard_deviations(), atol=1e-4)
+    assert (whole.standard_deviations() > 1.05 * alone.standard_deviations()).all()
+
+
 @pytest.mark.slow
 def test_intervals_cover_after_few_answers_whatever_the_scale():
     """Three and ten pairs an item, utilities of twice the usual spread. With a prior_sd of 1.5 they hold some .6."""

@@ -36,6 +36,14 @@ def rankings(seed: int = 0, n: int = 30) -> Comparisons:
     return data.with_weights(rng.choice([0.5, 1.0, 2.0], data.n_labels))
 
 
+def ranked_by(utilities: np.ndarray, rng: np.random.Generator, *, k: int, n: int) -> Comparisons:
+    """n rankings of k items each, drawn from the model."""
+    sets = np.stack([rng.choice(len(utilities), k, replace=False) for _ in range(n)])
+    noisy = utilities[sets] + rng.gumbel(size=sets.shape)
+    ordered = np.take_along_axis(sets, np.argsort(-noisy, axis=1), axis=1)
+    return Comparisons.from_rankings(ordered, n_items=len(utilities))
+
+
 def test_the_objective_matches_a_plain_implementation():
     data, f = rankings(), np.random.default_rng(1).normal(size=8)
     assert ChoiceProblem(data, 0.8).objective(f) == pytest.approx(plain_objective(data, f, 0.8), rel=1e-12)
@@ -162,9 +170,7 @@ def test_gibbs_intervals_cover_utilities_drawn_from_its_prior():
     rng, found = np.random.default_rng(6), []
     for _ in range(12):
         truth = np.log(rng.gamma(match_gamma_shape(1.5), size=10))
-        sets = np.stack([rng.choice(10, 4, replace=False) for _ in range(60)])
-        noisy = truth[sets] + rng.gumbel(size=sets.shape)
-        data = Comparisons.from_rankings(np.take_along_axis(sets, np.argsort(-noisy, axis=1), axis=1), n_items=10)
+        data = ranked_by(truth, rng, k=4, n=60)
         posterior = PlackettLuce(inference="gibbs", n_draws=600, n_burn_in=150, max_iterations=1).fit(data)
         low, high = np.quantile(posterior.draws, [0.05, 0.95], axis=0)
         centred = truth - truth.mean()
@@ -177,9 +183,7 @@ def test_intervals_by_map_cover_after_few_answers():
     rng, found = np.random.default_rng(8), []
     for _ in range(40):
         truth = np.log(rng.gamma(match_gamma_shape(1.5), size=20))
-        sets = np.stack([rng.choice(20, 2, replace=False) for _ in range(30)])
-        noisy = truth[sets] + rng.gumbel(size=sets.shape)
-        data = Comparisons.from_rankings(np.take_along_axis(sets, np.argsort(-noisy, axis=1), axis=1), n_items=20)
+        data = ranked_by(truth, rng, k=2, n=30)
         posterior = PlackettLuce().fit(data)
         off = np.abs(posterior.utilities() - (truth - truth.mean())) / posterior.standard_deviations()
         found.append((off <= 1.645).mean())

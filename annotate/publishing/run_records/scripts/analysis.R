@@ -78,7 +78,7 @@ equidistant <- function(m) {
 }
 rule <- if (is_mode) list(nodes = 0, weights = 1) else hermite(15)
 widen <- function(variance) {  # never fewer than before, so that steps settle
-  widest <- sqrt(max(variance))
+  widest <- sqrt(max(variance, 0))
   enough <- if (widest > 2.2) 1 + 2^ceiling(log2(10 * widest)) else 1
   if (enough > length(rule$nodes)) rule <<- equidistant(enough)
 }
