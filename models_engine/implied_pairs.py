@@ -79,6 +79,10 @@ class PairTable:
     outcome: 1 left preferred, 0 right preferred, 0.5 tie.   annotator: whose label.
     weight: the label's weight times the composite-likelihood weight of one of its pairs.   label: which label.
     grade: how much better the preferred item is, 0 where that was not said; None where no label says it.
+    can_tie: whether the answer could have been a tie; None where every one could. A pair shown alone could, and every
+        pair of a label whose equal ranks are ties. No other pair of a larger set could: whoever chooses the best, the
+        best and the worst, or a strict order has no way to say that two items are equal, so that such a pair tells who
+        is better and nothing about how often people tie.
     """
 
     left: Ints
@@ -90,6 +94,7 @@ class PairTable:
     n_items: int
     n_annotators: int
     grade: Ints | None = None
+    can_tie: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         return len(self.left)
@@ -106,11 +111,16 @@ class PairTable:
             self.n_items,
             self.n_annotators,
             None if self.grade is None else self.grade[rows],
+            None if self.can_tie is None else self.can_tie[rows],
         )
 
     def tie_rate(self) -> float:
-        """Return the share of ties among the pairs by weight, strictly between 0 and 1: (ties + 1/2) / (total + 1)."""
-        return float((self.weight[self.outcome == 0.5].sum() + 0.5) / (self.weight.sum() + 1))
+        """Return the share of ties by weight, strictly between 0 and 1: (ties + 1/2) / (total + 1).
+
+        Of the pairs that could have been tied; of all, where none could.
+        """
+        weight = self.weight if self.can_tie is None or not self.can_tie.any() else self.weight * self.can_tie
+        return float((self.weight[self.outcome == 0.5].sum() + 0.5) / (weight.sum() + 1))
 
     def distinct(self) -> DistinctPairs:
         """Sum equal pairs over sides and annotators."""
@@ -185,18 +195,22 @@ def expand_to_pairs(
     if len(parts) > 1:
         order = np.argsort(columns[5], kind="stable")
         columns = [column[order] for column in columns]
-    left, right, outcome, annotator, weight, label = columns
+    left, right, outcome, annotator, weight, label, can_tie = columns
     grade = None if grades is None else grades[label]
-    return PairTable(left, right, outcome, annotator, weight, label, n_items, n_annotators, grade)
+    return PairTable(
+        *(left, right, outcome, annotator, weight, label, n_items, n_annotators, grade),
+        can_tie=None if can_tie.all() else can_tie,
+    )
 
 
 def _pairs_of_one_size(group: LabelGroup, tied_ranks: bool) -> tuple[NDArray, ...]:
+    can_tie = group.ties_count | tied_ranks
     if group.size == 2:
         outcome = (1 + np.sign(group.ranks[:, 1] - group.ranks[:, 0])) / 2
-        return group.items[:, 0], group.items[:, 1], outcome, group.annotators, group.weights, group.label
+        return group.items[:, 0], group.items[:, 1], outcome, group.annotators, group.weights, group.label, can_tie
     first, second = np.triu_indices(group.size, 1)
     difference = group.ranks[:, second] - group.ranks[:, first]
-    row, column = np.nonzero((difference != 0) | tied_ranks | group.ties_count[:, None])
+    row, column = np.nonzero((difference != 0) | can_tie[:, None])
     weight = composite_weights(group.ranks) * group.weights
     return (
         group.items[row, first[column]],
@@ -205,6 +219,7 @@ def _pairs_of_one_size(group: LabelGroup, tied_ranks: bool) -> tuple[NDArray, ..
         group.annotators[row],
         weight[row],
         group.label[row],
+        can_tie[row],
     )
 
 

@@ -38,6 +38,7 @@ class PairCounts:
 
     pair: index into the graph's pairs.   orientation: 1 where low was shown left, -1 right, 0 unknown or not asked.
     low_wins, high_wins, ties: weight of each outcome.
+    can_tie: whether the answers could have been ties, rows of both kinds apart; None where all could, or none is one.
     """
 
     graph: PairGraph
@@ -46,6 +47,7 @@ class PairCounts:
     low_wins: Floats
     high_wins: Floats
     ties: Floats
+    can_tie: NDArray[np.bool_] | None = None
 
     @classmethod
     def of(cls, pairs: PairTable, sided: NDArray[np.bool_], *, halve_ties: bool) -> "PairCounts":
@@ -53,16 +55,18 @@ class PairCounts:
         graph, pair = PairGraph.of(pairs.left, pairs.right, pairs.n_items)
         swapped = pairs.left > pairs.right
         oriented = np.where(sided, np.where(swapped, 2, 1), 0)
-        keys, row = np.unique(pair * 3 + oriented, return_inverse=True)
-        low_share = np.where(swapped, 1 - pairs.outcome, pairs.outcome)
         tied = (pairs.outcome == 0.5) & (not halve_ties)
+        can_tie = np.ones(len(pair), bool) if pairs.can_tie is None or not tied.any() else pairs.can_tie
+        keys, row = np.unique((pair * 3 + oriented) * 2 + can_tie, return_inverse=True)
+        low_share = np.where(swapped, 1 - pairs.outcome, pairs.outcome)
         return cls(
             graph,
-            keys // 3,
-            np.array([0.0, 1.0, -1.0])[keys % 3],
+            keys // 6,
+            np.array([0.0, 1.0, -1.0])[keys // 2 % 3],
             sum_by_group(row, pairs.weight * np.where(tied, 0.0, low_share), len(keys)),
             sum_by_group(row, pairs.weight * np.where(tied, 0.0, 1 - low_share), len(keys)),
             sum_by_group(row, pairs.weight * tied, len(keys)),
+            None if can_tie.all() else keys % 2 == 1,
         )
 
     @property
@@ -75,7 +79,8 @@ class DavidsonProblem:
     """Log posterior of x = (f, side, log nu); side and log nu only where has_side, has_tie.
 
     A row has margin z = f_low - f_high + side * orientation and answers with probabilities low : high : tie =
-    e^(z/2) : e^(-z/2) : nu (Davidson 1970), so that its log likelihood is jointly concave in z and log nu.
+    e^(z/2) : e^(-z/2) : nu (Davidson 1970), so that its log likelihood is jointly concave in z and log nu; nu is 0 in
+    rows whose answers could not have been ties.
     prior (n_x,): precision of each coordinate around 0.   variance (n_rows,) or None: averages the log likelihood over
     z ~ N(z, variance), which makes the objective that of a Gaussian variational posterior's mean.
     """
@@ -111,12 +116,12 @@ class DavidsonProblem:
 
     def objective(self, x: Floats) -> float:
         z = self.margins(x)
-        return self._value(x, z, self._average(z, lambda z: np.stack(_losses(z, self.split(x)[2]))))
+        return self._value(x, z, self._average(x, z, lambda z, log_nu: np.stack(_losses(z, log_nu))))
 
     def at(self, x: Floats) -> "ProblemState":
         """Compute objective, gradient and curvature at x in one pass over the rows."""
         counts, graph, z = self.counts, self.counts.graph, self.margins(x)
-        answers = self._average(z, lambda z: _answer_terms(z, self.split(x)[2]))
+        answers = self._average(x, z, _answer_terms)
         low, high, bend, tie, cross, tie_bend = answers[2:]
 
         def over_pairs(values: Floats) -> Floats:
@@ -149,8 +154,20 @@ class DavidsonProblem:
             lost += counts.ties @ (losses[0] + z / 2 - x[-1])
         return -float(lost) - float((self.prior * x) @ x / 2)
 
-    def _average(self, z: Floats, function: Callable[[Floats], Floats]) -> Floats:
-        return average_over_normal(function, z, self.variance, self.n_points)
+    def _average(self, x: Floats, z: Floats, function: Callable[[Floats, float], Floats]) -> Floats:
+        """Average function(z, log nu), log nu -inf where the answers could not have been ties."""
+        log_nu, can_tie = self.split(x)[2], self.counts.can_tie
+
+        def average(rows: NDArray[np.bool_] | slice, log_nu: float) -> Floats:
+            variance = None if self.variance is None else self.variance[rows]
+            return average_over_normal(lambda z: function(z, log_nu), z[rows], variance, self.n_points)
+
+        if can_tie is None:
+            return average(slice(None), log_nu)
+        with_ties, without = average(can_tie, log_nu), average(~can_tie, -np.inf)
+        result = np.empty((len(with_ties), len(z)))
+        result[:, can_tie], result[:, ~can_tie] = with_ties, without
+        return result
 
 
 def count_points(variance: Floats) -> int:

@@ -98,7 +98,8 @@ def plain_objective(data: Comparisons, settings: BradleyTerry, x: np.ndarray) ->
     f, side, log_nu = x[:n], x[n], x[n + 1]
     sided = (data.sizes[pairs.label] == 2) & (data.positions[data.starts[pairs.label]] >= 0)
     z = f[pairs.left] - f[pairs.right] + side * sided
-    logs = np.stack([-z / 2, np.full(len(z), log_nu), z / 2])
+    tie = np.where(data.sizes[pairs.label] == 2, log_nu, -np.inf)  # whoever chooses or orders cannot say "equal"
+    logs = np.stack([-z / 2, tie, z / 2])
     chosen = logs[(2 * pairs.outcome).astype(int), np.arange(len(z))]
     prior = f @ f / settings.prior_sd**2 + side**2 / settings.side_sd**2 + log_nu**2 / settings.tie_sd**2
     return float(prior / 2 - pairs.weight @ (chosen - logsumexp(logs, axis=0)))

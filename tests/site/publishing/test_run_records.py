@@ -258,9 +258,10 @@ def test_the_r_script_repeats_bradley_terry_and_says_where_it_does_not(package, 
 
 @pytest.mark.process
 @pytest.mark.parametrize("options", [{}, {"inference": "variational", "prior_sd": 4.0}, {"ties": "half"}])
-@pytest.mark.parametrize(("k", "tied"), [(2, False), (4, False), (4, True)])
-def test_the_r_script_agrees_on_pairs_best_and_worst_and_shared_places(tmp_path, options, k, tied):
-    """Items apart, ties, wide priors, parts that nothing connects, and names that a list would break."""
+@pytest.mark.parametrize(("k", "tied", "mixed"), [(2, 0, 0), (4, 0, 0), (4, 1, 0), (4, 0, 1), (4, 1, 1)])
+def test_the_r_script_agrees_on_pairs_best_and_worst_and_shared_places(tmp_path, options, k, tied, mixed):
+    """Items apart, ties, wide priors, parts that nothing connects, and names that a list would break; mixed: with pairs
+    of the same items, some of them tied."""
     if shutil.which("Rscript") is None:
         pytest.skip("Rscript is not on the PATH; on Debian: apt-get install --no-install-recommends r-base-core")
     rng, n = np.random.default_rng(1), 12
@@ -276,6 +277,11 @@ def test_the_r_script_agrees_on_pairs_best_and_worst_and_shared_places(tmp_path,
         data = Comparisons.from_ranks(ranks, sets, annotators=rows % 5, n_items=n, tied=True)
     else:
         data = Comparisons.from_best_worst(best, worst, sets, annotators=rows % 5, n_items=n)
+    if mixed:
+        outcome = np.array([0.0, 0.5, 1.0])[rows % 3]
+        data = Comparisons.concatenate(
+            [data, Comparisons.from_pairs(sets[:, 0], sets[:, 1], outcome, annotators=rows % 5, n_items=n)]
+        )
     names = [f"item;{i}" for i in range(n)]
     record = write_record(tmp_path, data, names, list("abcde"), FitSpec("BradleyTerry", options), about={})
     (tmp_path / "analysis.R").write_text(r_script(record), encoding="utf-8")

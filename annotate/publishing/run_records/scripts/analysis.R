@@ -22,7 +22,8 @@ labels <- read("labels.csv")
 items <- sort(unique(read("items.csv")$item), method = "radix")
 n <- length(items)
 
-# --- Answers as pairs; a set of three or more as the pairs it implies, with composite-likelihood weights -------------
+# --- Answers as pairs; a set of three or more as the pairs it implies, with composite-likelihood weights, which could
+# --- have been tied only where its equal ranks are ties ---------------------------------------------------------------
 
 is_tied <- if ("tied" %in% names(labels)) labels$tied == "1" else rep(FALSE, nrow(labels))
 pairs_of <- function(row) {
@@ -41,7 +42,7 @@ pairs_of <- function(row) {
     outcome <- outcome[keep]
   }
   if (!length(outcome)) return(NULL)
-  cbind(set[both[1, ]], set[both[2, ]], outcome, weight * as.numeric(labels$weight[row]))
+  cbind(set[both[1, ]], set[both[2, ]], outcome, weight * as.numeric(labels$weight[row]), k == 2 | is_tied[row])
 }
 pairs <- do.call(rbind, lapply(seq_len(nrow(labels)), pairs_of))
 if (ties_as == "ignore") pairs <- pairs[pairs[, 3] != 0.5, , drop = FALSE]
@@ -49,11 +50,14 @@ low <- pmin(pairs[, 1], pairs[, 2])
 high <- pmax(pairs[, 1], pairs[, 2])
 share <- ifelse(pairs[, 1] > pairs[, 2], 1 - pairs[, 3], pairs[, 3])  # of the win of `low`
 tied <- ties_as == "davidson" & pairs[, 3] == 0.5
-key <- paste(low, high)
+can_tie <- pairs[, 5] == 1
+key <- paste(low, high, can_tie)
 total_of <- function(values) as.vector(rowsum(values, key, reorder = FALSE))
 first <- !duplicated(key)
 low <- low[first]
 high <- high[first]
+can_tie <- can_tie[first]
+pair <- match(paste(low, high), unique(paste(low, high)))
 wins <- total_of(pairs[, 4] * ifelse(tied, 0, share))
 losses <- total_of(pairs[, 4] * ifelse(tied, 0, 1 - share))
 ties <- total_of(pairs[, 4] * tied)
@@ -113,8 +117,9 @@ spread <- function(values) {  # from pairs to items
 }
 precision_of <- function(weights) {
   found <- diag(1 / prior_sd^2, n)
-  found[cbind(low, high)] <- -weights
-  found[cbind(high, low)] <- -weights
+  by_pair <- rowsum(weights, pair, reorder = FALSE)[pair]
+  found[cbind(low, high)] <- -by_pair
+  found[cbind(high, low)] <- -by_pair
   diag(found) <- diag(found) + as.vector(rowsum(c(weights, weights, numeric(n)), c(low, high, seq_len(n)), reorder = TRUE))
   found
 }
@@ -131,7 +136,7 @@ for (iteration in 1:500) {
   variance <- if (is_mode) numeric(length(low)) else
     pmax(spreads[low] + spreads[high] - 2 * covariance[cbind(low, high)], 0)
   if (!is_mode) widen(variance)
-  a <- averaged(f[low] - f[high], variance, log_nu)
+  a <- averaged(f[low] - f[high], variance, ifelse(can_tie, log_nu, -Inf))
   slope <- spread(wins * (a$q + a$tie / 2) - losses * (a$p + a$tie / 2) + ties * (a$q - a$p) / 2) - f / prior_sd^2
   step <- covariance %*% slope
   nuisance <- 0

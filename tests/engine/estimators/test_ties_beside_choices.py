@@ -1,0 +1,80 @@
+"""Pairs that may be tied beside choices and strict orders, which may not: how often people tie is that of the pairs."""
+
+import numpy as np
+import pytest
+
+from models_engine.analysis.metrics import coverage
+from models_engine.data import Comparisons
+from models_engine.estimators.bradley_terry import BradleyTerry
+from models_engine.simulate import Crowd, simulate_crowd
+
+N_ITEMS, N_PAIRS, NU = 40, 1_500, 1.0
+ESTIMATORS = [BradleyTerry(), BradleyTerry(prior_sd=None, inference="variational"), BradleyTerry(ties="half")]
+
+
+def crowd_of(seed: int = 0) -> tuple[Crowd, Comparisons]:
+    """Return a crowd and its pairs, with Davidson's ties, beside its best of four and rankings of five."""
+    rng = np.random.default_rng(seed)
+    crowd = simulate_crowd(rng, N_ITEMS, 12, tie=NU, utility_sd=1.2)
+    parts = [crowd.pairs(N_PAIRS, rng), crowd.rankings(300, 5, rng), crowd.choices(300, 4, rng)]
+    return crowd, Comparisons.concatenate(parts)
+
+
+def all_pairs() -> tuple[np.ndarray, np.ndarray]:
+    return np.triu_indices(N_ITEMS, 1)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
+def test_the_share_of_ties_is_that_of_the_answers_that_could_have_been_ties(estimator):
+    """Pairs implied by choices and rankings counted as not tied: the share came out at .09 to .1 in place of .28."""
+    crowd, data = crowd_of()
+    fitted, (left, right) = estimator.fit(data), all_pairs()
+    margin = crowd.utilities[left] - crowd.utilities[right]
+    share = (NU / (2 * np.cosh(margin / 2) + NU)).mean()
+    ties = Comparisons.from_pairs(left, right, np.full(len(left), 0.5), n_items=N_ITEMS)
+    error = np.sqrt(share * (1 - share) / N_PAIRS)
+    assert abs(np.exp(fitted.log_predictive(ties)).mean() - share) < 3 * error
+    if fitted.likelihood.tie is not None:  # log nu has about the information sum P(tie) (1 - P(tie))
+        assert abs(np.log(fitted.likelihood.tie / NU)) < 3 / np.sqrt(N_PAIRS * share * (1 - share))
+    assert coverage(fitted, crowd.utilities) > 0.7
+
+
+def test_which_answers_could_have_been_ties():
+    """A pair alone, and a ranking whose places may be shared, even if it shares none."""
+    labels = {
+        "pair": Comparisons.from_pairs([0], [1], [1.0], n_items=4),
+        "best": Comparisons.from_choices([2], [[0, 1, 2, 3]]),
+        "best and worst": Comparisons.from_best_worst([0], [3], [[0, 1, 2, 3]]),
+        "top two": Comparisons.from_top([[0, 1]], [[0, 1, 2, 3]]),
+        "order": Comparisons.from_rankings([[0, 1, 2]], n_items=4),
+        "weak order": Comparisons.from_ranks([[0, 0, 1]], [[0, 1, 2]], n_items=4, tied=True),
+        "weak order without ties": Comparisons.from_ranks([[0, 1, 2]], [[0, 1, 2]], n_items=4, tied=True),
+    }
+    together = Comparisons.concatenate(list(labels.values())).pairs()
+    could = {name: set(together.can_tie[together.label == n].tolist()) for n, name in enumerate(labels)}
+    assert all(len(marks) == 1 for marks in could.values())
+    tied = {name for name, marks in could.items() if marks == {True}}
+    assert tied == {"pair", "weak order", "weak order without ties"}
+    assert all(labels[name].pairs().can_tie is None for name in tied)
+
+
+def test_the_share_of_ties_counts_pairs_that_could_have_been_tied_by_their_weight():
+    pairs = Comparisons.from_pairs([0, 1, 2], [1, 2, 3], [0.5, 1.0, 0.0], weights=[2.0, 1.0, 3.0])
+    choices = Comparisons.from_choices([2, 3], [[0, 1, 2, 3]] * 2)
+    for data in (pairs, Comparisons.concatenate([choices, pairs])):
+        assert data.pairs().tie_rate() == pytest.approx((2 + 0.5) / (6 + 1))
+    assert choices.pairs().tie_rate() == pytest.approx(0.5 / (choices.pairs().weight.sum() + 1))
+
+
+@pytest.mark.parametrize("inference", ["map", "variational"])
+def test_ties_between_other_items_leave_a_fit_to_choices_as_it_is(inference):
+    """Nothing but Davidson's nu has to do with both."""
+    rng = np.random.default_rng(3)
+    crowd = simulate_crowd(rng, 8, 3)
+    choices = crowd.choices(60, 4, rng)
+    apart = Comparisons.from_pairs([8] * 9, [9] * 9, [0.5] * 6 + [1.0, 0.0, 1.0], n_items=10)
+    estimator = BradleyTerry(inference=inference)
+    both, alone = (estimator.fit(one) for one in (Comparisons.concatenate([choices, apart]), choices))
+    kept = both.restrict(np.arange(8))
+    np.testing.assert_allclose(kept.utilities(), alone.utilities(), atol=1e-5)
+    np.testing.assert_allclose(kept.covariance(), alone.covariance(), atol=1e-5)
