@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from models_engine.linalg import sum_by_group
 
@@ -50,6 +51,22 @@ class PairGraph:
         matrix = -across.reshape(n, n)
         matrix[np.diag_indices(n)] = GraphPrecision(self, weights, ridge).diagonal
         return np.asarray(matrix, dtype=np.float64)
+
+    def neighbourhood(self, size: int) -> Ints:
+        """Return the numbers of at most `size` items that are next to each other, rising: breadth first from the first
+        item of the largest connected part, then from that of the next.
+        """
+        ones = np.ones(self.n_pairs, dtype=np.int8)
+        matrix = scipy.sparse.csr_array((ones, (self.low, self.high)), shape=(self.n_items, self.n_items))
+        n_parts, part = connected_components(matrix, directed=False)
+        first = np.unique(part, return_index=True)[1]
+        chosen = np.zeros(0, dtype=np.int64)
+        for number in np.argsort(-np.bincount(part, minlength=n_parts), kind="stable"):
+            reached = breadth_first_order(matrix, first[number], directed=False, return_predecessors=False)
+            chosen = np.concatenate([chosen, reached[: size - len(chosen)]])
+            if len(chosen) == size:
+                break
+        return np.sort(chosen)
 
     def precision(self, weights: Floats, ridge: Floats) -> "GraphPrecision":
         """Return the same matrix as `dense` in sparse form."""

@@ -1,7 +1,7 @@
 """Labels as implied pairs with composite weights, as Plackett-Luce stages, and summed over equal pairs."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import factorial
 
@@ -113,6 +113,14 @@ class PairTable:
             None if self.grade is None else self.grade[rows],
             None if self.can_tie is None else self.can_tie[rows],
         )
+
+    def among(self, items: Ints) -> tuple["PairTable", NDArray[np.bool_]]:
+        """Return the pairs of two of these items, renumbered in their order, and which rows they are, (n_pairs,)."""
+        number = np.full(self.n_items, -1, dtype=np.int64)
+        number[items] = np.arange(len(items))
+        rows = (number[self.left] >= 0) & (number[self.right] >= 0)
+        kept = self.select(rows)
+        return replace(kept, left=number[kept.left], right=number[kept.right], n_items=len(items)), rows
 
     def tie_rate(self) -> float:
         """Return the share of ties by weight, strictly between 0 and 1: (ties + 1/2) / (total + 1).

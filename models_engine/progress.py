@@ -26,7 +26,7 @@ class FitLog:
     def __init__(self, total: int, progress: Progress | None = None) -> None:
         self.total = total
         self.objective: list[float] = []
-        self._progress = progress
+        self.progress = progress
         self._started = self._heard = time.perf_counter()
 
     def step(self, objective: float) -> None:
@@ -36,13 +36,13 @@ class FitLog:
 
     def check(self) -> None:
         """Call the callback within a long step, at most four times a second. Raises Cancelled."""
-        if self._progress is not None and time.perf_counter() - self._heard >= MIN_INTERVAL:
+        if self.progress is not None and time.perf_counter() - self._heard >= MIN_INTERVAL:
             self._report(len(self.objective), self.objective[-1] if self.objective else 0.0)
 
     def _report(self, count: int, objective: float) -> None:
-        if self._progress is None:
+        if self.progress is None:
             return
-        go_on = self._progress(count, self.total, objective)
+        go_on = self.progress(count, self.total, objective)
         self._heard = time.perf_counter()
         if go_on is False:
             raise Cancelled(f"the fit was cancelled after {count} of at most {self.total} steps.")

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from models_engine.analysis.metrics import accuracy, cross_entropy
 from models_engine.benchmarks.crowd_data import read_readability
 from models_engine.data import Comparisons
-from models_engine.estimators.bradley_terry import CENTRAL_SD
+from models_engine.inference.davidson.learned_scale import CENTRAL_SD
 from models_engine.linalg import cholesky
 from models_engine.simulate import Crowd, simulate_crowd
 

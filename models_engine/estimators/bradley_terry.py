@@ -1,9 +1,7 @@
 """BradleyTerry: one utility per item, shared by all annotators; by the posterior's mode or the nearest Gaussian."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +12,11 @@ from models_engine.data import Comparisons
 from models_engine.errors import InvalidData
 from models_engine.estimators.settings import check_settings
 from models_engine.estimators.substitutes import fit_in_place_of
+from models_engine.graphs import PairGraph
 from models_engine.implied_pairs import PairTable
+from models_engine.inference.davidson.learned_scale import CENTRAL_SD, VariationalFits
 from models_engine.inference.davidson.mode import MAX_DENSE_ITEMS, Curvature, DavidsonProblem, PairCounts, maximise
-from models_engine.inference.davidson.scale_mixture import mix_over_scales
-from models_engine.inference.davidson.variational import find_nearest_gaussian, start_gaussian
+from models_engine.inference.davidson.variational import start_gaussian
 from models_engine.inference.graded.counts import GradedCounts
 from models_engine.inference.graded.problem import GradedProblem
 from models_engine.messages import Message, gettext_noop
@@ -28,8 +27,8 @@ __all__ = ["BradleyTerry"]
 
 Floats = NDArray[np.float64]
 Problem = DavidsonProblem | GradedProblem
-CENTRAL_SD = 1.5  # median of the log-normal prior of a learned prior_sd, whose log has sd 1
-SCALE_STEPS = 30
+MAX_AUTO_ITEMS = 500  # up to which variational inference takes about a second
+MAX_SCALE_ITEMS = 1_000  # from whose pairs a prior_sd is learned
 
 
 @dataclass(frozen=True)
@@ -83,44 +82,87 @@ class BradleyTerry:
                 lambda: by_mode.fit(data, start, rng, progress),
             )
         log = FitLog(self.max_iterations, progress)
-        pairs = _keep_weighted(data.pairs(), self)
-        sided = self.side & (data.sizes[pairs.label] == 2) & (data.positions[data.starts[pairs.label]] >= 0)
-        problem = self._build_problem(pairs, sided, data.n_grades)
-        x = _starting_point(problem, start)
-        if self.inference == "variational" or (self.inference == "auto" and data.n_items <= MAX_DENSE_ITEMS):
-            run: _Run = _Variational(problem, x, self.tolerance, log, start)
-        else:
-            run = _Mode(problem, x, self.tolerance, log)
-        if self.prior_sd is None:
-            prior_sd = run.learn_scale(_starting_sd(start))
-            mixed = run.mix_over_scales(prior_sd)
-        else:
-            prior_sd, mixed = run.optimise_at_scale(self.prior_sd), None
-        converged = run.converged and bool(np.isfinite(run.x).all())
+        variational = self.inference == "variational" or (self.inference == "auto" and data.n_items <= MAX_AUTO_ITEMS)
+        found = (self._find_nearest if variational else self._find_mode)(self._answers(data), start, log)
+        problem, converged = found.problem, found.converged and bool(np.isfinite(found.x).all())
         text = (
             gettext_noop("all steps below %(tolerance)s")
             if converged
             else gettext_noop("steps not below %(tolerance)s")
         )
-        scale = Message.of(gettext_noop("prior_sd %(prior_sd)s"), prior_sd=f"{prior_sd:.6g}")
+        scale = Message.of(gettext_noop("prior_sd %(prior_sd)s"), prior_sd=f"{found.prior_sd:.6g}")
         message = Message.joined(Message.of(text, tolerance=f"{self.tolerance:g}"), scale)
-        diagnostics = log.finish(converged=converged, message=message)
-        if mixed is None:
-            x, (covariance, sds) = run.x, _covariance(run.curvature)
-        else:
-            x, (covariance, sds) = mixed[0], _dense_covariance(mixed[1], data.n_items)
-        f, side, log_nu = problem.split(x)
+        steps = found.earlier_steps + len(log.objective)
+        diagnostics = log.finish(converged=converged, message=message, n_iterations=steps)
+        (f, side, log_nu), sds = problem.split(found.x), found.nuisance_sds
         likelihood = Likelihood(side=side, side_sd=float(sds[0]) if self.side else None)
         likelihood = replace(likelihood, tie_rate=data.pairs().tie_rate() if self.ties == "half" else None)
         if isinstance(problem, GradedProblem):
             of_cuts = [0.0] * (not problem.has_tie) + sds[len(sds) - problem.n_cuts :].tolist()
-            cuts = problem.split(x)[2]
+            cuts = problem.split(found.x)[2]
             likelihood = replace(likelihood, cuts=tuple(cuts.tolist()), cut_sds=tuple(of_cuts))
         elif problem.has_tie:
             likelihood = replace(likelihood, tie=float(np.exp(log_nu)))
-        return GaussianPosterior(f - f.mean(), covariance, diagnostics, likelihood, prior_sd=prior_sd)
+        return GaussianPosterior(f - f.mean(), found.covariance, diagnostics, likelihood, prior_sd=found.prior_sd)
 
-    def _build_problem(self, pairs: PairTable, sided: NDArray[np.bool_], n_grades: int) -> Problem:
+    def _answers(self, data: Comparisons) -> "_Answers":
+        pairs = _keep_weighted(data.pairs(), self)
+        sided = self.side & (data.sizes[pairs.label] == 2) & (data.positions[data.starts[pairs.label]] >= 0)
+        return _Answers(pairs, sided, data.n_grades)
+
+    def _find_nearest(self, answers: "_Answers", start: Posterior | None, log: FitLog) -> "_Found":
+        fits = self._start_variational(answers, start, log)
+        if self.prior_sd is None:
+            prior_sd = fits.learn_scale(_starting_sd(start))
+            nearest, mixed = fits.nearest, fits.mix_over_scales(prior_sd)
+        else:
+            prior_sd, mixed = self.prior_sd, None
+            nearest = fits.fit(prior_sd)
+        x, matrix = mixed or (nearest.state.x, nearest.whole_covariance)
+        return _Found(fits.problem, prior_sd, x, *_dense_covariance(matrix, fits.problem.n_items), fits.converged)
+
+    def _find_mode(self, answers: "_Answers", start: Posterior | None, log: FitLog) -> "_Found":
+        prior_sd, learned, earlier = self.prior_sd, True, FitLog(self.max_iterations, log.progress)
+        if prior_sd is None:
+            prior_sd, learned = self._learn_scale(answers, start, earlier)
+        problem = self._build_problem(answers).with_prior_sd(prior_sd)
+        state, converged = maximise(
+            problem,
+            problem.at(_starting_point(problem, start)),
+            tolerance=self.tolerance,
+            limit=self.max_iterations,
+            step_done=log.step,
+        )
+        covariance = _covariance(state.curvature)
+        return _Found(problem, prior_sd, state.x, *covariance, converged and learned, len(earlier.objective))
+
+    def _learn_scale(self, answers: "_Answers", start: Posterior | None, log: FitLog) -> tuple[float, bool]:
+        """Learn prior_sd by variational inference, whatever finds the utilities; also return whether it converged.
+
+        By Laplace's approximation it would be a third to nine tenths of what it is. Of more than MAX_SCALE_ITEMS
+        items, from the pairs among as many that are next to each other, as the prior is the same for all.
+        """
+        pairs = answers.pairs
+        if pairs.n_items > MAX_SCALE_ITEMS:
+            graph, _ = PairGraph.of(pairs.left, pairs.right, pairs.n_items)
+            pairs, rows = pairs.among(graph.neighbourhood(MAX_SCALE_ITEMS))
+            answers, start = _Answers(pairs, answers.sided[rows], answers.n_grades), None
+        fits = self._start_variational(answers, start, log)
+        return fits.learn_scale(_starting_sd(start)), fits.converged
+
+    def _start_variational(self, answers: "_Answers", start: Posterior | None, log: FitLog) -> VariationalFits:
+        """Start from Laplace's approximation or from the earlier posterior."""
+        problem = self._build_problem(answers)
+        x = _starting_point(problem, start)
+        if start is None:
+            state, _ = maximise(problem, problem.at(x), tolerance=1e-2, limit=self.max_iterations, step_done=log.step)
+        else:
+            state = problem.with_variance(_starting_variance(problem, start)).at(x)
+        begin = start_gaussian(problem, state.x, state.curvature.precision.weights)
+        return VariationalFits(problem, begin, self.tolerance, log)
+
+    def _build_problem(self, answers: "_Answers") -> Problem:
+        pairs, sided, n_grades = answers
         halve_ties, own = self.ties == "half", np.full(pairs.n_items, (self.prior_sd or CENTRAL_SD) ** -2)
         side = [self.side_sd**-2] * self.side
         if self.grades == "ordered" and n_grades:
@@ -132,110 +174,24 @@ class BradleyTerry:
         return DavidsonProblem(counts, self.side, has_tie, prior)
 
 
-class _Run(ABC):
-    """A running fit, at one prior scale after another."""
+class _Answers(NamedTuple):
+    """Pairs; whether the side on which each was shown counts, (n_pairs,); and the number of grades."""
 
-    def __init__(self, problem: Problem, x: Floats, tolerance: float, log: FitLog) -> None:
-        self.problem, self.x, self.tolerance, self.log = problem, x, tolerance, log
-        self.converged = True
-        self.curvature = problem.at(x).curvature
-
-    @property
-    def steps_left(self) -> int:
-        return max(0, self.log.total - len(self.log.objective))
-
-    @abstractmethod
-    def optimise_at_scale(self, prior_sd: float, within: float = 0.0) -> float:
-        """Optimise x and curvature for this prior, to `within` if that is coarser than tolerance."""
-
-    @abstractmethod
-    def trace(self) -> float:
-        """Return the sum of the uncentred utilities' variances."""
-
-    def learn_scale(self, first: float) -> float:
-        """Solve d log evidence / d log prior_sd = 0 by the secant rule from MacKay's first step."""
-        position, before, step = np.log(first), (np.nan, np.nan), 1e-2
-        for _ in range(SCALE_STEPS):
-            sd = self.optimise_at_scale(float(np.exp(position)), within=min(1e-3, 1e-2 * abs(step)))
-            slope, first_step = self._evidence_slope(sd)
-            if abs(slope) < 1e-6 * self.problem.n_items:
-                return self.optimise_at_scale(sd)
-            secant = -slope * (position - before[0]) / (slope - before[1]) if slope != before[1] else np.nan
-            step = float(np.clip(secant if np.isfinite(secant) else first_step, -0.7, 0.7))
-            before, position = (position, slope), position + step
-        self.converged = False
-        return sd
-
-    def mix_over_scales(self, sd: float) -> tuple[Floats, Floats] | None:
-        """Return mean and covariance of x over scales, of which sd is the likeliest; see mix_over_scales. None where
-        sd stands for all, where there are too many items for a matrix, or where some scale was not fitted to its end.
-
-        The fit is at sd before and after.
-        """
-        if not self.converged or not self.curvature.is_dense:
-            return None
-        at_mode = self.x, self.curvature
-
-        def fit(position: float) -> tuple[float, Floats, Callable[[], Floats]]:
-            slope, _ = self._evidence_slope(self.optimise_at_scale(float(np.exp(position)), within=1e-4))
-            curvature = self.curvature
-            return slope, self.x, lambda: curvature.inverse
-
-        mixed = mix_over_scales(float(np.log(sd)), fit)
-        self.x, self.curvature = at_mode
-        return mixed if self.converged else None
-
-    def _evidence_slope(self, sd: float) -> tuple[float, float]:
-        """Return E|f|^2/sd^2 - n plus the log-normal prior's gradient; and MacKay's step, the log of effective
-        sd over sd.
-        """
-        f = self.problem.split(self.x)[0]
-        pull = -np.log(sd / CENTRAL_SD)
-        fitted, free = float(f @ f) / sd**2, self.problem.n_items - self.trace() / sd**2
-        return fitted - free + pull, 0.5 * np.log(max(fitted + max(pull, 0), 1e-2) / max(free - min(pull, 0), 1e-2))
+    pairs: PairTable
+    sided: NDArray[np.bool_]
+    n_grades: int
 
 
-class _Mode(_Run):
-    """Fit at the mode."""
+class _Found(NamedTuple):
+    """The centred utilities' covariance at x, the nuisances' standard deviations, and steps that are not in the log."""
 
-    def optimise_at_scale(self, prior_sd: float, within: float = 0.0) -> float:
-        problem = self.problem.with_prior_sd(prior_sd)
-        tolerance = max(within, self.tolerance)
-        state, found = maximise(
-            problem, problem.at(self.x), tolerance=tolerance, limit=self.steps_left, step_done=self.log.step
-        )
-        self.x, self.curvature, self.converged = state.x, state.curvature, self.converged and found
-        return prior_sd
-
-    def trace(self) -> float:
-        if self.curvature.is_dense:
-            return float(np.trace(self.curvature.inverse[: self.problem.n_items, : self.problem.n_items]))
-        return float(GraphCovariance.of(self.curvature.precision).marginals.sum())
-
-
-class _Variational(_Run):
-    """Fit of the nearest Gaussian, started from Laplace's or from the earlier posterior."""
-
-    def __init__(self, problem: Problem, x: Floats, tolerance: float, log: FitLog, start: Posterior | None) -> None:
-        super().__init__(problem, x, tolerance, log)
-        if start is None:
-            state, _ = maximise(problem, problem.at(x), tolerance=1e-2, limit=self.steps_left, step_done=log.step)
-        else:
-            state = problem.with_variance(_starting_variance(problem, start)).at(x)
-        self.nearest = start_gaussian(problem, state.x, state.curvature.precision.weights)
-
-    def optimise_at_scale(self, prior_sd: float, within: float = 0.0) -> float:
-        problem = self.nearest.problem.with_prior_sd(prior_sd)
-        begin = start_gaussian(problem, self.nearest.state.x, self.nearest.weights)
-        tolerance = max(within, 100 * self.tolerance)
-        self.nearest, found = find_nearest_gaussian(
-            begin, tolerance=tolerance, limit=self.steps_left, step_done=self.log.step
-        )
-        self.x, self.curvature, self.converged = self.nearest.state.x, self.nearest.curvature, self.converged and found
-        return prior_sd
-
-    def trace(self) -> float:
-        return float(np.trace(self.nearest.covariance))
+    problem: Problem
+    prior_sd: float
+    x: Floats
+    covariance: Covariance
+    nuisance_sds: Floats
+    converged: bool
+    earlier_steps: int = 0
 
 
 def _keep_weighted(pairs: PairTable, settings: BradleyTerry) -> PairTable:

@@ -37,6 +37,11 @@ class VariationalGaussian:
         found = self.state.curvature
         return replace(found, precision=replace(found.precision, weights=self.weights))
 
+    @property
+    def whole_covariance(self) -> Floats:
+        """Return the covariance of x, (n_x, n_x): utilities, then nuisances."""
+        return self.covariance if len(self.state.x) == len(self.covariance) else self.curvature.inverse
+
 
 def start_gaussian(problem: Problem, x: Floats, weights: Floats) -> VariationalGaussian:
     """Build q with this mean and these weights of the pairs."""

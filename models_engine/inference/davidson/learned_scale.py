@@ -1,0 +1,108 @@
+"""The prior scale of a Bradley-Terry-Davidson posterior, learned by the evidence: nearest Gaussians, scale by scale."""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models_engine.inference.davidson.mode import DavidsonProblem
+from models_engine.inference.davidson.scale_mixture import mix_over_scales
+from models_engine.inference.davidson.variational import VariationalGaussian, find_nearest_gaussian, start_gaussian
+from models_engine.inference.graded.problem import GradedProblem
+from models_engine.progress import FitLog
+
+__all__ = ["CENTRAL_SD", "VariationalFits"]
+
+Floats = NDArray[np.float64]
+Problem = DavidsonProblem | GradedProblem
+CENTRAL_SD = 1.5  # median of the log-normal prior of a learned prior_sd, whose log has sd 1
+SCALE_STEPS = 30
+NODE_TOLERANCE = 3e-4  # of the fits that are averaged
+SMALLEST = 1e-300  # weight of a pair whose logarithm is taken
+
+
+class VariationalFits:
+    """The nearest Gaussians to a posterior at one prior scale after another, each started from those before.
+
+    problem: the posterior; its own prior of the utilities is not used.   start: mean and weights to begin with.
+    log: counts the steps of all fits together.   nearest: the last one.   converged: whether all were found.
+    """
+
+    def __init__(self, problem: Problem, start: VariationalGaussian, tolerance: float, log: FitLog) -> None:
+        self.problem, self.nearest, self.tolerance, self.log = problem, start, tolerance, log
+        self.converged = True
+        self._found: list[tuple[float, Floats, Floats]] = []  # log prior_sd, mean, log weights
+
+    def fit(self, prior_sd: float, within: float = 0.0) -> VariationalGaussian:
+        """Find the nearest Gaussian under this prior, to `within` if that is coarser than 100 times the tolerance."""
+        position = float(np.log(prior_sd))
+        mean, weights = self._expect(position)
+        begin = start_gaussian(self.nearest.problem.with_prior_sd(prior_sd), mean, weights)
+        left = max(0, self.log.total - len(self.log.objective))
+        self.nearest, found = find_nearest_gaussian(
+            begin, tolerance=max(within, 100 * self.tolerance), limit=left, step_done=self.log.step
+        )
+        self.converged &= found
+        self._found.append((position, self.nearest.state.x, np.log(np.maximum(self.nearest.weights, SMALLEST))))
+        return self.nearest
+
+    def learn_scale(self, first: float) -> float:
+        """Solve d log evidence / d log prior_sd = 0 by the secant rule from MacKay's first step; the fit is then there.
+
+        The slope of the log evidence is that of its bound (MacKay 1992), with the log-normal prior's.
+        """
+        position, before, step = np.log(first), (np.nan, np.nan), 1e-2
+        for _ in range(SCALE_STEPS):
+            sd = float(np.exp(position))
+            slope, first_step = self._evidence_slope(self.fit(sd, within=min(1e-3, 1e-2 * abs(step))), sd)
+            if abs(slope) < 1e-6 * self.problem.n_items:
+                self.fit(sd)
+                return sd
+            secant = -slope * (position - before[0]) / (slope - before[1]) if slope != before[1] else np.nan
+            step = float(np.clip(secant if np.isfinite(secant) else first_step, -0.7, 0.7))
+            before, position = (position, slope), position + step
+        self.converged = False
+        return sd
+
+    def mix_over_scales(self, sd: float) -> tuple[Floats, Floats] | None:
+        """Return mean and covariance of x over scales, of which sd is the likeliest; see mix_over_scales. None where
+        sd stands for all or where some scale was not fitted to its end.
+
+        The fit is at sd before and after.
+        """
+        if not self.converged:
+            return None
+        likeliest = self.nearest
+
+        def fit(position: float) -> tuple[float, Floats, Callable[[], Floats]]:
+            scale = float(np.exp(position))
+            found = self.fit(scale, within=NODE_TOLERANCE)
+            return self._evidence_slope(found, scale)[0], found.state.x, lambda: found.whole_covariance
+
+        mixed = mix_over_scales(float(np.log(sd)), fit)
+        self.nearest = likeliest
+        return mixed if self.converged else None
+
+    def _expect(self, position: float) -> tuple[Floats, Floats]:
+        """Return mean and weights at this log prior_sd by the line through the two nearest fits; nuisances, which
+        hardly depend on it, as in the nearest.
+        """
+        near = sorted(self._found, key=lambda one: abs(one[0] - position))[:2]
+        if not near:
+            return self.nearest.state.x, self.nearest.weights
+        at, mean, log_weights = near[0]
+        if len(near) == 2 and near[1][0] != at:
+            share = float(np.clip((position - at) / (near[1][0] - at), -2.0, 1.0))
+            moved = np.zeros(len(mean))
+            moved[: self.problem.n_items] = share * (near[1][1] - mean)[: self.problem.n_items]
+            mean, log_weights = mean + moved, log_weights + share * (near[1][2] - log_weights)
+        return mean, np.exp(log_weights)
+
+    def _evidence_slope(self, found: VariationalGaussian, sd: float) -> tuple[float, float]:
+        """Return E|f|^2/sd^2 - n plus the log-normal prior's gradient; and MacKay's step, the log of effective
+        sd over sd.
+        """
+        f = self.problem.split(found.state.x)[0]
+        pull = -np.log(sd / CENTRAL_SD)
+        fitted, free = float(f @ f) / sd**2, self.problem.n_items - float(np.trace(found.covariance)) / sd**2
+        return fitted - free + pull, 0.5 * np.log(max(fitted + max(pull, 0), 1e-2) / max(free - min(pull, 0), 1e-2))
