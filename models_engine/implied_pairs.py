@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from models_engine.linalg import sum_by_group
 
-__all__ = ["DistinctPairs", "LabelGroup", "PairTable", "Stages", "expand_to_pairs", "expand_to_stages"]
+__all__ = ["DistinctPairs", "LabelGroup", "PairTable", "Stages", "expand_to_pairs", "expand_to_stages", "nu_by_row"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -166,6 +166,13 @@ class Stages:
     @property
     def winner(self) -> Ints:
         return self.items[:, 0]
+
+
+def nu_by_row(log_nu: float, can_tie: NDArray[np.bool_] | None) -> Floats | float:
+    """Return the log of Davidson's nu of each answer (n,): -inf where it could not have been a tie; one number for all
+    where can_tie is None.
+    """
+    return log_nu if can_tie is None else np.where(can_tie, log_nu, -np.inf)
 
 
 def composite_weights(ranks: Ints) -> Floats:

@@ -173,7 +173,9 @@ def comparisons_in(project: Project, answers: Answers, item_ids: Ints, **counts:
     digits = answers.ranks[rows] // 10**places_left % 10
     chosen = answers.chosen[rows]
     ranks = np.where(answers.kinds[rows] == 0, (chosen != 0) & (chosen != answers.items), digits)
-    weak = (answers.kinds == WEAK) & (np.maximum.reduceat(ranks, starts) < sizes - 1 if len(starts) else starts > 0)
+    sharing = [task.k for task in tasks_of(project) if task.type.may_share and task.shared_places]
+    shared = np.maximum.reduceat(ranks, starts) < sizes - 1 if len(starts) else starts > 0
+    weak = (answers.kinds == WEAK) & (shared | np.isin(sizes, sharing))  # could have shared a place, if it did not
     return to_mixed(items, starts, ranks, weak, **counts)
 
 

@@ -177,7 +177,7 @@ class Competitors:
         side_sd = self.side_sd if sided.any() else None
         if self.grades == "ordered" and n_grades:
             thresholds = Thresholds.of(pairs, outcome, n_grades, halve_ties=self.ties == "half")
-            first, row = _rows((key[thresholds.answer] * n_grades + thresholds.cut) * 2 + (thresholds.sign < 0))
+            first, row = _rows(thresholds.keys(key))
             one = thresholds.answer[first]
             graded = GradedAnswers.of(thresholds, first, row, sided[one].astype(np.float64), side_sd)
             return (
@@ -186,7 +186,7 @@ class Competitors:
                 graded,
                 (replace(pairs.select(thresholds.answer), weight=thresholds.weight), row),
             )
-        first, row = _rows(key)
+        first, row = _rows(key if pairs.can_tie is None else key * 2 + pairs.can_tie)
         tie_sd = self.tie_sd if self.ties == "davidson" else None
         plain = DavidsonAnswers.of(pairs, outcome, sided[first].astype(np.float64), row, side_sd, tie_sd)
         return left[first], right[first], plain, (pairs, row)

@@ -88,6 +88,7 @@ class CrowdBTOnline:
         has_tie = self.ties == "davidson" and bool((pairs.outcome == 0.5).any())
         state.expect(self, data.n_grades, has_tie)
         grade = np.zeros(len(pairs), np.int64) if pairs.grade is None or state.gaps is None else pairs.grade
+        can_tie = np.ones(len(pairs), dtype=bool) if pairs.can_tie is None else pairs.can_tie
         sided = self.side & (data.sizes[pairs.label] == 2) & (data.positions[data.starts[pairs.label]] >= 0)
         log = FitLog(1 + len(pairs) // LABELS_PER_STEP, progress)
         rows = zip(
@@ -98,6 +99,7 @@ class CrowdBTOnline:
             pairs.weight.tolist(),
             sided.tolist(),
             grade.tolist(),
+            can_tie.tolist(),
             strict=True,
         )
         total = 0.0
@@ -188,30 +190,39 @@ class _State:
         weight: float,
         sided: bool,
         grade: int,
+        can_tie: bool,
         *,
         halve: bool,
     ) -> float:
         """Update by one pair; return its log P, weights applied."""
         if outcome == 0.5 and halve:
-            first = self.count_pair(left, right, 1.0, annotator, weight / 2, sided, 0, halve=False)
-            return first + self.count_pair(left, right, 0.0, annotator, weight / 2, sided, 0, halve=False)
+            first = self.count_pair(left, right, 1.0, annotator, weight / 2, sided, 0, can_tie, halve=False)
+            return first + self.count_pair(left, right, 0.0, annotator, weight / 2, sided, 0, can_tie, halve=False)
         winner, loser, side = (left, right, 1.0) if outcome else (right, left, -1.0)
         total = 0.0
         while weight > 1e-12:
             share = min(1.0, weight)
-            total += self._count_answer(winner, loser, side * sided, annotator, share, outcome == 0.5, grade)
+            total += self._count_answer(winner, loser, side * sided, annotator, share, outcome == 0.5, grade, can_tie)
             weight -= share
         return total
 
     def _count_answer(
-        self, winner: int, loser: int, side: float, annotator: int, weight: float, tie: bool, grade: int
+        self,
+        winner: int,
+        loser: int,
+        side: float,
+        annotator: int,
+        weight: float,
+        tie: bool,
+        grade: int,
+        can_tie: bool,
     ) -> float:
         """Match moments: each Gaussian in the margin takes its share of the margin's change (Minka 2001)."""
         alpha, beta = self.alpha[annotator], self.beta[annotator]
         of_winner, of_loser, of_side = self.variance[winner], self.variance[loser], side * side * self.side_variance
         mean = self.mean[winner] - self.mean[loser] + side * self.side
         variance = of_winner + of_loser + of_side
-        found = self._matched(mean, variance, alpha / (alpha + beta), weight, tie, grade)
+        found = self._matched(mean, variance, alpha / (alpha + beta), weight, tie, grade, can_tie)
         push, shrink = (found.mean - mean) / variance, (found.variance - variance) / variance**2
         self.mean[winner] += of_winner * push
         self.mean[loser] -= of_loser * push
@@ -224,13 +235,17 @@ class _State:
         return found.log_probability
 
     def _matched(
-        self, mean: float, variance: float, reliability: float, weight: float, tie: bool, grade: int
+        self, mean: float, variance: float, reliability: float, weight: float, tie: bool, grade: int, can_tie: bool
     ) -> MatchedMoments | MatchedGrade:
         """Match the moments, and keep those of log nu or of the cut points."""
         if self.gaps is not None:
-            graded = match_grade(mean, variance, reliability, self.gaps, grade=grade, tie=tie, weight=weight)
+            graded = match_grade(
+                *(mean, variance, reliability, self.gaps), grade=grade, tie=tie, weight=weight, can_tie=can_tie
+            )
             self.gaps = graded.gaps
             return graded
+        if not can_tie:
+            return match_moments(mean, variance, reliability, weight=weight)
         nu, of_nu = self.log_nu, self.log_nu_variance
         found = match_moments(mean, variance, reliability, tie=tie, weight=weight, log_nu=nu, log_nu_variance=of_nu)
         self.log_nu, self.log_nu_variance = found.log_nu, found.log_nu_variance

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from models_engine.implied_pairs import PairTable
+from models_engine.implied_pairs import PairTable, nu_by_row
 from models_engine.inference.competitors.fit import eliminated
 from models_engine.inference.competitors.problem import CompetitorState
 from models_engine.inference.davidson.moments import average_answers
@@ -48,7 +48,7 @@ def expected_scores(
     """
     if cuts is not None:
         return _graded_scores(pairs, margin, np.full(len(margin), variance), cuts)
-    found = average_answers(margin, np.full(len(margin), variance), log_nu)
+    found = average_answers(margin, np.full(len(margin), variance), nu_by_row(log_nu, pairs.can_tie))
     chances = np.stack([found.right[0], found.wrong[0], found.tie[0]])
     slopes = np.stack([found.right[1], found.wrong[1], found.tie[1]])
     ratio = np.divide(slopes, chances, out=np.zeros_like(slopes), where=chances > 0)
@@ -60,11 +60,13 @@ def _graded_scores(pairs: PairTable, margin: Floats, variance: Floats, cuts: Flo
     """Return what expected_scores does; an answer without a grade could have said who wins or tie alone."""
     grade = np.zeros(len(pairs), np.int64) if pairs.grade is None else pairs.grade
     is_plain, is_tie = (grade == 0) & (pairs.outcome != 0.5), pairs.outcome == 0.5
+    can_tie = np.ones(len(pairs), dtype=bool) if pairs.can_tie is None else pairs.can_tie
     low, high = np.array([0, *range(len(cuts))]), np.array([np.inf, *cuts[1:], np.inf])
     score, information = np.zeros((2, len(margin)))
     for kind in range(len(cuts) + 1):  # 0: any grade
         counted = is_plain if kind == 0 else ~is_plain
-        ends = np.full(len(margin), cuts[low[kind]]), np.full(len(margin), high[kind])
+        lowest = np.where(can_tie, cuts[0], 0.0) if kind == 0 else np.full(len(margin), cuts[low[kind]])
+        ends = lowest, np.full(len(margin), high[kind])
         for towards, way in ((1.0, 1.0), (0.0, -1.0)):
             chance, slope, _ = average_between(way * margin, variance, *ends).between
             ratio = way * slope / np.maximum(chance, TINY)
@@ -75,7 +77,7 @@ def _graded_scores(pairs: PairTable, margin: Floats, variance: Floats, cuts: Flo
         end = np.full(len(margin), cuts[0])
         chance, slope, _ = average_between(margin, variance, -end, end).between
         ratio = slope / np.maximum(chance, TINY)
-        information += ratio * slope
+        information += can_tie * ratio * slope
         score[is_tie] = ratio[is_tie]
     return score, information
 

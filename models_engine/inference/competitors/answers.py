@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from models_engine.implied_pairs import PairTable
+from models_engine.implied_pairs import PairTable, nu_by_row
 from models_engine.inference.graded.counts import Thresholds
 from models_engine.inference.graded.gaps import GapTerms
 from models_engine.linalg import chunk_slices, sum_by_group
@@ -71,7 +71,8 @@ def _precisions(*sds: float | None) -> Floats:
 @dataclass(frozen=True, eq=False)
 class DavidsonAnswers:
     """Wins and ties, equal ones summed; v = (side, log nu), each only where its sd is given. Arrays (n_rows,): weights
-    of the three outcomes, and 1 where the order shown is known, else 0."""
+    of the three outcomes, and 1 where the order shown is known, else 0.   can_tie: whether the row's answers could have
+    been ties, of one kind in a row; None where all could."""
 
     left_wins: Floats
     right_wins: Floats
@@ -79,18 +80,22 @@ class DavidsonAnswers:
     sided: Floats
     side_sd: float | None
     tie_sd: float | None
+    can_tie: NDArray[np.bool_] | None = None
 
     @classmethod
     def of(
         cls, pairs: PairTable, outcome: Floats, sided: Floats, row: Ints, side_sd: float | None, tie_sd: float | None
     ) -> "DavidsonAnswers":
-        """Sum pairs by row, (n_pairs,). outcome (n_pairs,): for the row's left.   sided (n_rows,).   tie_sd: None where
-        a tie is half a win each way."""
+        """Sum pairs by row, (n_pairs,), all or none of whose answers could have been ties. outcome (n_pairs,): for the
+        row's left.   sided (n_rows,).   tie_sd: None where a tie is half a win each way."""
         tied, n = (outcome == 0.5) & (tie_sd is not None), len(sided)
         left = sum_by_group(row, pairs.weight * outcome * ~tied, n)
         right = sum_by_group(row, pairs.weight * (1 - outcome) * ~tied, n)
         ties = sum_by_group(row, pairs.weight * tied, n)
-        return cls(left, right, ties, sided, side_sd, tie_sd if tied.any() else None)
+        could = None if pairs.can_tie is None else np.zeros(n, dtype=bool)
+        if could is not None and pairs.can_tie is not None:
+            could[row] = pairs.can_tie
+        return cls(left, right, ties, sided, side_sd, tie_sd if tied.any() else None, could)
 
     @property
     def precision(self) -> Floats:
@@ -110,7 +115,7 @@ class DavidsonAnswers:
         side = float(v[0]) if self.side_sd is not None else 0.0
         log_nu = float(v[-1]) if self.tie_sd is not None else -np.inf
         margins, total = differences + side * self.sided, self.weight
-        found = average_answers(margins, variance, log_nu)
+        found = average_answers(margins, variance, nu_by_row(log_nu, self.can_tie))
         value = (self.left_wins - self.right_wins) @ margins / 2 - total @ found.total
         slope = (self.left_wins - self.right_wins) / 2 - total * found.slope
         bend, by, cross = total * found.curvature, [], []
@@ -209,23 +214,24 @@ class Averages:
     tie_curvature: Floats
 
 
-def average_answers(mean: Floats, variance: Floats, log_nu: float) -> Averages:
-    """Average for margins (n,). log_nu = -inf: no ties.
+def average_answers(mean: Floats, variance: Floats, log_nu: Floats | float) -> Averages:
+    """Average for margins (n,). log_nu, of each or of all: -inf without ties.
 
     P(left) : P(right) : P(tie) = e^(z/2) : e^(-z/2) : nu (Davidson 1970).
     """
     nodes, weights = np.polynomial.hermite_e.hermegauss(N_POINTS)
     weights = weights / weights.sum()
     sd, result = np.sqrt(np.maximum(variance, 0.0)), np.empty((6, len(mean)))
+    log_nus = np.broadcast_to(log_nu, mean.shape)
     for part in chunk_slices(len(mean), N_POINTS, budget=200_000):
         z = np.clip(mean[part] + sd[part] * nodes[:, None], -MAX_MARGIN, MAX_MARGIN)
-        for row, values in enumerate(_at(z, log_nu)):
+        for row, values in enumerate(_at(z, log_nus[part])):
             result[row, part] = weights @ values
     return Averages(*result)
 
 
-def _at(z: Floats, log_nu: float) -> list[Floats]:
-    """Return the six rows of Averages at margins z (n_points, n)."""
+def _at(z: Floats, log_nu: Floats) -> list[Floats]:
+    """Return the six rows of Averages at margins z (n_points, n).   log_nu (n,)."""
     up = np.exp(z / 2)
     down = 1 / up
     total = up + down + np.exp(log_nu)

@@ -46,7 +46,7 @@ def _right(pairs: PairTable, margin: Floats, variance: Floats, cuts: Floats | No
     if cuts is None:
         found = average_answers(margin, variance, -np.inf)
         return np.where(pairs.outcome == 1, found.right[0], found.wrong[0])
-    ends = thresholds(cuts, np.zeros(len(pairs), np.int64) if pairs.grade is None else pairs.grade)
+    ends = thresholds(cuts, np.zeros(len(pairs), np.int64) if pairs.grade is None else pairs.grade, pairs.can_tie)
     towards = np.where(pairs.outcome == 1, margin, -margin)
     chance, turned = (average_between(way * towards, variance, *ends).between[0] for way in (1.0, -1.0))
     return chance / np.maximum(chance + turned, 1e-300)

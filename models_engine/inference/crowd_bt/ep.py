@@ -6,6 +6,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from models_engine.implied_pairs import nu_by_row
 from models_engine.inference.crowd_bt.pairs import NoisyPairs
 from models_engine.inference.crowd_bt.reliability import BetaPrior, Reliabilities, build_grid, integrate_reliabilities
 from models_engine.inference.crowd_bt.wins import WinShard, keep_wins
@@ -174,7 +175,10 @@ def _sweep_wins(
     cavity = _Cavity.of(
         wins.sign * mean[wins.row], variance[wins.row], old_precision, old_shift, np.minimum(wins.weight, 1.0)
     )
-    win = _win_moments(cavity, log_nu) if cuts is None else _graded_moments(cavity, wins.grade, cuts)
+    if cuts is None:
+        win = _win_moments(cavity, nu_by_row(log_nu, wins.can_tie))
+    else:
+        win = _graded_moments(cavity, wins, cuts)
     log_ratio = np.log(np.maximum(win.right[0], TINY)) - np.log(np.maximum(win.wrong[0], TINY))
     crowd = integrate_reliabilities(wins, log_ratio, build_grid(reliability, wins, log_ratio, modes), reliability)
     eta = _leave_out_own_win(crowd, log_ratio, wins)
@@ -207,18 +211,19 @@ class _WinMoments:
     by_scale: Floats
 
 
-def _win_moments(cavity: "_Cavity", log_nu: float) -> _WinMoments:
+def _win_moments(cavity: "_Cavity", log_nu: Floats | float) -> _WinMoments:
     found = average_answers(cavity.mean, cavity.variance, log_nu)
     none = np.zeros_like(found.tied_right)
     by_scale = np.array([[found.tied_right, none, none], [found.tied_wrong, none, none]])
     return _WinMoments(found.right, found.wrong, by_scale)
 
 
-def _graded_moments(cavity: "_Cavity", grade: Ints, cuts: Floats) -> _WinMoments:
-    low, high = thresholds(cuts, grade)
+def _graded_moments(cavity: "_Cavity", wins: WinShard, cuts: Floats) -> _WinMoments:
+    low, high = thresholds(cuts, wins.grade, wins.can_tie)
+    moving = 1.0 if wins.can_tie is None else wins.can_tie  # the threshold of the others is 0 and stays
 
     def by_scale(found: GradedMoments) -> list[Floats]:
-        return [np.zeros(len(grade)), found.by_low, found.by_high]
+        return [np.zeros(wins.n_wins), moving * found.by_low, found.by_high]
 
     right = average_between(cavity.mean, cavity.variance, low, high)
     wrong = average_between(-cavity.mean, cavity.variance, low, high).reversed

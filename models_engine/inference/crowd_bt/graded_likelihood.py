@@ -46,7 +46,7 @@ class _Between:
 
 def _both(pairs: NoisyPairs, margins: Floats, cuts: Floats) -> tuple[_Between, _Between]:
     """Return each win's log probability as it is and reversed."""
-    d, ends = pairs.sign * margins[pairs.row], thresholds(cuts, pairs.grade)
+    d, ends = pairs.sign * margins[pairs.row], thresholds(cuts, pairs.grade, pairs.wins_can_tie)
     return _Between.of(d, *ends), _Between.of(-d, *ends)
 
 
@@ -90,6 +90,8 @@ def evaluate_graded(
     score = by_row(pairs.sign * (crowd.right * kept.slope - wrong * turned.slope))
     value = crowd.log_annotators.sum() + pairs.weight @ np.logaddexp(kept.value, turned.value)
     low, high = np.maximum(pairs.grade - 1, 0), np.where(pairs.grade == 0, len(cuts), pairs.grade)
+    if pairs.wins_can_tie is not None:
+        low = np.where(pairs.wins_can_tie, low, len(cuts))  # the threshold of the others is 0 and stays
     by_cuts = sum_by_group(
         np.concatenate([low, high]),
         np.concatenate(

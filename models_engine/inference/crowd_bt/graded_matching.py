@@ -68,22 +68,31 @@ class MatchedGrade:
 
 
 def match_grade(
-    mean: float, variance: float, reliability: float, gaps: GapBeliefs, *, grade: int, tie: bool, weight: float = 1.0
+    mean: float,
+    variance: float,
+    reliability: float,
+    gaps: GapBeliefs,
+    *,
+    grade: int,
+    tie: bool,
+    weight: float = 1.0,
+    can_tie: bool = True,
 ) -> MatchedGrade:
     """Compute moments of p(d, log gaps | answer) for d ~ N(mean, variance), the winner's margin (of a tie: left's).
 
     An answer of grade g (0: any) has probability eta G(d) + (1 - eta) G(-d), G(d) = P(c_{g-1} < d + noise < c_g); a
-    tie lies within c_0 of 0. Each gap that the answer tells of is integrated out with d, the others at their means;
-    the margin's moments are those beside the gap known worst. Rules as in `match_moments`.
+    tie lies within c_0 of 0. Of an answer that could not have been a tie c_0 is 0. Each gap that the answer tells of
+    is integrated out with d, the others at their means; the margin's moments are those beside the gap known worst.
+    Rules as in `match_moments`.
     """
     n = len(gaps.log_gaps)
-    highest = 0 if tie or grade == 0 else min(grade, n - 1)
+    highest = -1 if not can_tie else 0 if tie or grade == 0 else min(grade, n - 1)
     open_gaps = np.flatnonzero((np.arange(n) <= highest) & (gaps.variances > 0))
     shift = np.sqrt(gaps.variances[open_gaps])[:, None] * NODES
     nodes = np.tile(gaps.log_gaps, (len(open_gaps) or 1, len(NODES), 1))
     nodes[np.arange(len(open_gaps)), :, open_gaps] += shift
     cuts = np.cumsum(np.exp(nodes), axis=2)[..., None]
-    low = -cuts[:, :, 0] if tie else cuts[:, :, max(grade - 1, 0)]
+    low = -cuts[:, :, 0] if tie else cuts[:, :, max(grade - 1, 0)] * can_tie
     high = cuts[:, :, 0] if tie else cuts[:, :, grade] if 0 < grade < n else np.full_like(low, np.inf)
     unit, normal = rule_for(variance)
     d = mean + variance**0.5 * unit

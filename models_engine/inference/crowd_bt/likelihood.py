@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from models_engine.implied_pairs import nu_by_row
 from models_engine.inference.crowd_bt.pairs import NoisyPairs
 from models_engine.inference.crowd_bt.reliability import BetaPrior, Reliabilities, build_grid, integrate_reliabilities
 from models_engine.linalg import sum_by_group
@@ -48,7 +49,9 @@ def evaluate_likelihood(
     modes: Floats | None = None,
     n_directions: int = N_DIRECTIONS,
 ) -> LikelihoodDerivatives:
-    """Evaluate at margins (n_rows,) and log nu (-inf: no ties). modes (n_annotators,): log-odds to start the grid from.
+    """Evaluate at margins (n_rows,) and log nu (-inf: no ties), which is that of the rows that can tie.
+
+    modes (n_annotators,): log-odds to start the grid from.
 
     A win of margin d adds log(eta e^(d/2) + (1-eta) e^(-d/2)) - A, a tie log nu - A, A = log(2 cosh(d/2) + nu): the
     reversing annotator swaps wins and not ties. eta is integrated out per annotator, after the sum over labels.
@@ -56,7 +59,7 @@ def evaluate_likelihood(
     d = pairs.sign * margins[pairs.row]
     grid = build_grid(prior, pairs, d, modes)
     crowd = integrate_reliabilities(pairs, d, grid, prior, n_directions)
-    scale, slope, curvature, tie = normaliser(margins, log_nu)
+    scale, slope, curvature, tie = normaliser(margins, nu_by_row(log_nu, pairs.can_tie))
     log_cosh = pairs.weight @ log_scale(d, -np.inf)
     tied = float(pairs.ties.sum()) * log_nu if np.isfinite(log_nu) else 0.0
 
@@ -76,12 +79,12 @@ def evaluate_likelihood(
     )
 
 
-def log_scale(z: Floats, log_nu: float) -> Floats:
+def log_scale(z: Floats, log_nu: Floats | float) -> Floats:
     """Return log(exp(z/2) + exp(-z/2) + nu), the normaliser of Davidson (1970), eq. 2.4; log_nu = -inf without ties."""
     return np.logaddexp(np.abs(z) / 2 + np.log1p(np.exp(-np.abs(z))), log_nu)
 
 
-def normaliser(z: Floats, log_nu: float) -> tuple[Floats, Floats, Floats, Floats]:
+def normaliser(z: Floats, log_nu: Floats | float) -> tuple[Floats, Floats, Floats, Floats]:
     """Return A = log_scale, its first and second derivative in z, and P(tie) = its derivative in log nu."""
     scale = log_scale(z, log_nu)
     left, right = np.exp(z / 2 - scale), np.exp(-z / 2 - scale)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logsumexp
 
+from models_engine.implied_pairs import nu_by_row
 from models_engine.inference.crowd_bt.graded_likelihood import graded_parts
 from models_engine.inference.crowd_bt.likelihood import log_scale
 from models_engine.inference.crowd_bt.log_posterior import Point
@@ -142,4 +143,4 @@ def _parts(point: Point, margins: Floats, log_nu: float) -> tuple[Floats, Floats
     if cuts is not None:
         return graded_parts(pairs, margins, cuts)
     d = pairs.sign * margins[pairs.row]
-    return d, pairs.weight * log_scale(d, -np.inf), -pairs.total * log_scale(margins, log_nu)
+    return d, pairs.weight * log_scale(d, -np.inf), -pairs.total * log_scale(margins, nu_by_row(log_nu, pairs.can_tie))

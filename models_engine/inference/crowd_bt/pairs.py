@@ -25,6 +25,8 @@ class NoisyPairs:
 
     Rows, one per distinct pair low < high and orientation (1: low shown left, -1: right, 0: order unknown):
     pair (n_rows,) into graph, orientation, total and ties (n_rows,): weights of all labels and of those that are ties.
+    can_tie (n_rows,): whether the labels could have been ties, rows of both kinds apart; None where all could, or none
+    is one.
     Wins, one per distinct row, winner, grade and annotator, sorted by annotator: row, sign (1: low won, -1: high won),
     grade (how much better, 0 where that was not said or does not count), annotator, weight, all (n_wins,).
     """
@@ -40,6 +42,7 @@ class NoisyPairs:
     annotator: Ints
     weight: Floats
     n_annotators: int
+    can_tie: NDArray[np.bool_] | None = None
 
     @classmethod
     def of(cls, pairs: PairTable, sided: NDArray[np.bool_], *, graded: bool = False) -> "NoisyPairs":
@@ -50,8 +53,10 @@ class NoisyPairs:
         pairs, sided = pairs.select(kept), sided[kept]
         graph, pair = PairGraph.of(pairs.left, pairs.right, pairs.n_items)
         swapped = pairs.left > pairs.right
-        keys, row = np.unique(pair * 3 + np.where(sided, np.where(swapped, 2, 1), 0), return_inverse=True)
         tie = pairs.outcome == 0.5
+        can_tie = np.ones(len(pairs), dtype=bool) if pairs.can_tie is None or not tie.any() else pairs.can_tie
+        oriented = pair * 3 + np.where(sided, np.where(swapped, 2, 1), 0)
+        keys, row = np.unique(oriented * 2 + can_tie, return_inverse=True)
         low_won = (pairs.outcome == 1.0) != swapped
         width = max(1, len(keys))
         grade = pairs.grade if graded and pairs.grade is not None else np.zeros(len(pairs), dtype=np.int64)
@@ -61,8 +66,8 @@ class NoisyPairs:
         wins = codes // steps
         return cls(
             graph=graph,
-            pair=keys // 3,
-            orientation=np.array([0.0, 1.0, -1.0])[keys % 3],
+            pair=keys // 6,
+            orientation=np.array([0.0, 1.0, -1.0])[keys // 2 % 3],
             total=sum_by_group(row, pairs.weight, len(keys)),
             ties=sum_by_group(row, pairs.weight * tie, len(keys)),
             row=wins // 2 % width,
@@ -71,6 +76,7 @@ class NoisyPairs:
             annotator=wins // 2 // width,
             weight=sum_by_group(win, pairs.weight[~tie], len(wins)),
             n_annotators=pairs.n_annotators,
+            can_tie=None if can_tie.all() else keys % 2 == 1,
         )
 
     @property
@@ -80,6 +86,11 @@ class NoisyPairs:
     @property
     def n_rows(self) -> int:
         return len(self.pair)
+
+    @cached_property
+    def wins_can_tie(self) -> NDArray[np.bool_] | None:
+        """Return whether each win could have been a tie, (n_wins,), or None."""
+        return None if self.can_tie is None else self.can_tie[self.row]
 
     @cached_property
     def parts(self) -> Ints:

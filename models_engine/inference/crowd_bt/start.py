@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from models_engine.implied_pairs import nu_by_row
 from models_engine.inference.crowd_bt.ep import WinSites, sweep_sites
 from models_engine.inference.crowd_bt.likelihood import normaliser
 from models_engine.inference.crowd_bt.log_posterior import Point
@@ -25,7 +26,7 @@ def sites_at_mode(point: Point) -> WinSites:
     f, side, log_nu = point.target.split(point.x)
     z = pairs.graph.differences(f)[pairs.pair] + side * pairs.orientation
     d = pairs.sign * z[pairs.row]
-    _, slope, curvature, _ = normaliser(d, log_nu)
+    _, slope, curvature, _ = normaliser(d, nu_by_row(log_nu, pairs.wins_can_tie))
     precision = np.maximum(curvature - evaluation.crowd.spread, 0.01 * curvature)
     _, tie_slope, tie_curvature, _ = normaliser(z, log_nu)
     tied = (pairs.ties > 0).astype(np.float64)

@@ -44,7 +44,7 @@ class WinShard:
     """The wins of some annotators next to each other; row, sign, grade, annotator, weight (n_wins,) as in NoisyPairs.
 
     Annotators are numbered from 0, rows as in all pairs, of which there are n_rows. wins, annotators: where these stand
-    in the whole.
+    in the whole.   can_tie (n_wins,): that of the win's row, or None.
     """
 
     row: Ints
@@ -56,6 +56,7 @@ class WinShard:
     n_rows: int
     wins: slice
     annotators: slice
+    can_tie: NDArray[np.bool_] | None = None
 
     @property
     def n_wins(self) -> int:
@@ -91,6 +92,7 @@ def _shard(pairs: NoisyPairs, first: int, last: int) -> WinShard:
         pairs.n_rows,
         own,
         slice(first, last),
+        None if pairs.wins_can_tie is None else pairs.wins_can_tie[own],
     )
 
 

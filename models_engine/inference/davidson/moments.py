@@ -31,11 +31,11 @@ class AnswerMoments:
     tied_tie: Floats
 
 
-def average_answers(mean: Floats, variance: Floats, log_nu: float) -> AnswerMoments:
-    """Average over margins (n,); error below 3e-5. log_nu = -inf: no ties."""
+def average_answers(mean: Floats, variance: Floats, log_nu: Floats | float) -> AnswerMoments:
+    """Average over margins (n,); error below 3e-5. log_nu, of each or of all: -inf without ties."""
     result = np.empty((12, len(mean)))
     for part, d, weights in in_rules(mean, variance):
-        result[:, part] = _averages(d, weights, log_nu)
+        result[:, part] = _averages(d, weights, log_nu[part] if isinstance(log_nu, np.ndarray) else log_nu)
     return AnswerMoments(result[0:3], result[3:6], result[6:9], result[9], result[10], result[11])
 
 
@@ -62,18 +62,18 @@ def _rule(width: int) -> tuple[Floats, Floats]:
     return nodes, weights / weights.sum()
 
 
-def _averages(d: Floats, weights: Floats, log_nu: float) -> Floats:
+def _averages(d: Floats, weights: Floats, log_nu: Floats | float) -> Floats:
     """Return the rows of AnswerMoments, in its order, (12, n), from margins d (n, n_nodes)."""
-    decay = np.exp(-np.abs(d) / 2)
-    if log_nu == -np.inf:
+    decay, nu = np.exp(-np.abs(d) / 2), np.exp(np.reshape(log_nu, (-1, 1)))
+    if not nu.any():
         larger = 1 / (1 + decay * decay)
     else:
-        tie = np.exp(log_nu) * decay
+        tie = nu * decay
         larger = 1 / (1 + decay * decay + tie)
         tie *= larger
     decay *= decay * larger
     right, wrong = np.where(d >= 0, larger, decay), np.where(d >= 0, decay, larger)
-    if log_nu == -np.inf:
+    if not nu.any():
         first = right * wrong
         one, two = first @ weights, (first * (wrong - right)) @ weights
         none = np.zeros_like(one)

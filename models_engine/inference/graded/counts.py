@@ -23,7 +23,8 @@ class Thresholds:
     The cut points are c_0 <= c_1 <= ... <= c_{G-1}: an answer is a tie within c_0 of 0, and has grade g between c_{g-1}
     and c_g (c_G infinite).
 
-    answer: row of the pairs.   cut: number of the cut point.   sign: 1, or -1 for the threshold below 0.
+    answer: row of the pairs.   cut: number of the cut point.   sign: 1, -1 for the threshold below 0, and 0
+    for one at 0 itself: an answer that could not have been a tie is above or below it.
     above: whether margin plus noise is.   weight: the answer's.   gaps: of the cut points, with the answers' weights by
     grade.
     """
@@ -45,13 +46,14 @@ class Thresholds:
         grade = np.zeros(len(pairs), dtype=np.int64) if pairs.grade is None else pairs.grade
         tied = (pairs.outcome == 0.5) & (not halve_ties)
         has_tie = bool((pairs.weight * tied).sum() > 0)
+        at_zero = np.zeros(len(pairs), dtype=bool) if pairs.can_tie is None else ~pairs.can_tie & has_tie
         cut, sign, above, row, weight = [], [], [], [], []
 
         def add(rows: NDArray, number: Ints, side: float, is_above: bool, share: Floats) -> None:
             merged = (number == 0) & (not has_tie)
             row.append(rows)
             cut.append(number)
-            sign.append(np.where(merged, 1.0, side))
+            sign.append(np.where(merged, 1.0, np.where((number == 0) & at_zero[rows], 0.0, side)))
             above.append(np.full(len(rows), is_above))
             weight.append(pairs.weight[rows] * share)
 
@@ -72,6 +74,13 @@ class Thresholds:
             GapTerms(sum_by_group(counted, pairs.weight[tied | (grade > 0)], n_grades + 1)),
         )
 
+    def keys(self, answer: Ints) -> Ints:
+        """Return one number for each answer's number (n_pairs,) with one threshold, (n,)."""
+        n_grades = len(self.gaps.by_grade) - 1
+        return (answer[self.answer] * n_grades + self.cut) * 3 + np.where(
+            self.sign > 0, 0, np.where(self.sign < 0, 1, 2)
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class GradedCounts:
@@ -79,7 +88,7 @@ class GradedCounts:
     and grades'.
 
     pair: index into the graph's pairs.   orientation: 1 where low was shown left, -1 right, 0 unknown or not asked.
-    cut: number of the cut point.   sign: 1, or -1 for the threshold below 0.   above, below: weights.
+    cut, sign: of the threshold.   above, below: weights.
     gaps: of the cut points, with the answers' weights by grade.
     """
 
@@ -99,15 +108,15 @@ class GradedCounts:
         swapped = pairs.left > pairs.right
         oriented = np.where(sided, np.where(swapped, 2, 1), 0)
         thresholds = Thresholds.of(pairs, np.where(swapped, 1 - pairs.outcome, pairs.outcome), n_grades, halve_ties)
-        code = (pair[thresholds.answer] * 3 + oriented[thresholds.answer]) * n_grades + thresholds.cut
-        keys, group = np.unique(code * 2 + (thresholds.sign < 0), return_inverse=True)
+        _, first, group = np.unique(thresholds.keys(pair * 3 + oriented), return_index=True, return_inverse=True)
+        answer = thresholds.answer[first]
         return cls(
             graph,
-            keys // (6 * n_grades),
-            np.array([0.0, 1.0, -1.0])[keys // (2 * n_grades) % 3],
-            keys // 2 % n_grades,
-            np.where(keys % 2 == 1, -1.0, 1.0),
-            sum_by_group(group, thresholds.weight * thresholds.above, len(keys)),
-            sum_by_group(group, thresholds.weight * ~thresholds.above, len(keys)),
+            pair[answer],
+            np.array([0.0, 1.0, -1.0])[oriented[answer]],
+            thresholds.cut[first],
+            thresholds.sign[first],
+            sum_by_group(group, thresholds.weight * thresholds.above, len(first)),
+            sum_by_group(group, thresholds.weight * ~thresholds.above, len(first)),
             thresholds.gaps,
         )

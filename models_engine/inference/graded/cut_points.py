@@ -35,9 +35,13 @@ def cuts_from_gaps(log_gaps: Floats) -> Floats:
     return np.cumsum(np.exp(log_gaps))
 
 
-def thresholds(cuts: Floats, grade: Ints) -> tuple[Floats, Floats]:
-    """Return (low, high), between which margin plus noise of a winner of these grades (n,) lies; 0: any grade."""
-    return cuts[np.maximum(grade - 1, 0)], np.concatenate([[np.inf], cuts[1:], [np.inf]])[grade]
+def thresholds(cuts: Floats, grade: Ints, can_tie: NDArray[np.bool_] | None = None) -> tuple[Floats, Floats]:
+    """Return (low, high), between which margin plus noise of a winner of these grades (n,) lies; 0: any grade.
+
+    can_tie (n,): where not, any grade is above 0; None: all could have been ties.
+    """
+    low, high = cuts[np.maximum(grade - 1, 0)], np.concatenate([[np.inf], cuts[1:], [np.inf]])[grade]
+    return low if can_tie is None else np.where(can_tie, low, 0.0), high
 
 
 def starting_log_gaps(by_grade: Floats, link: Link = "logit") -> Floats:

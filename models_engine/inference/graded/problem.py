@@ -33,8 +33,9 @@ class GradedProblem:
     An answer of grade g for low has probability s(z - c_{g-1}) - s(z - c_g), s the logistic and z = f_low - f_high +
     side * orientation, one for high that of -z, a tie s(z + c_0) - s(z - c_0): McCullagh's (1980) cumulative logit
     with symmetric cut points (Agresti 1992); with one grade it is Rao and Kupper's (1967) tie, without ties and grades
-    Bradley-Terry's. Since s(u) - s(v) = s(u) s(-v) (1 - exp(v - u)), an answer is a win against one threshold, a loss
-    against the other, and a factor of their gap alone; the log posterior is concave in all of x.
+    Bradley-Terry's, as is an answer that could not have been a tie. Since s(u) - s(v) = s(u) s(-v) (1 - exp(v - u)),
+    an answer is a win against one threshold, a loss against the other, and a factor of their gap alone; the log
+    posterior is concave in all of x.
 
     prior (n_x,): precision of each coordinate around 0, 0 for cut points: their prior is that of GapTerms.
     variance (n_rows,) or None: averages the log likelihood over z ~ N(z, variance), as in DavidsonProblem.

@@ -21,13 +21,15 @@ from models_engine.simulate import simulate_crowd
 SCALES = [(0.4, 1.5), (0.0, 1.2, 2.5), (0.5,)]  # a tie and two grades; three grades, no tie; a tie and one grade
 
 
-def graded(cuts, n_items: int = 12, n_labels: int = 90, seed: int = 0) -> Comparisons:
+def graded(cuts, n_items: int = 12, n_labels: int = 90, seed: int = 0, *, orders: bool = False) -> Comparisons:
     rng = np.random.default_rng(seed)
-    return simulate_crowd(rng, n_items, 3).graded(n_labels, cuts, rng)
+    crowd = simulate_crowd(rng, n_items, 3)
+    pairs = crowd.graded(n_labels, cuts, rng)
+    return Comparisons.concatenate([pairs, crowd.rankings(20, 3, rng)]) if orders else pairs
 
 
 def problem_of(data: Comparisons) -> GradedProblem:
-    sided = np.arange(data.n_labels) % 2 == 0
+    sided = np.arange(len(data.pairs())) % 2 == 0
     counts = GradedCounts.of(data.pairs(), sided, data.n_grades, halve_ties=False)
     n_cuts = counts.gaps.n_cuts
     return GradedProblem(counts, True, np.concatenate([np.full(data.n_items, 0.5), [1.0], np.zeros(n_cuts)]))
@@ -43,26 +45,28 @@ def log_probability(z: float, outcome: float, grade: int, cuts) -> float:
     return np.log(expit(towards - low) - expit(towards - high))
 
 
+@pytest.mark.parametrize("orders", [False, True])
 @pytest.mark.parametrize("cuts", SCALES)
-def test_the_log_posterior_is_that_of_intervals_of_the_logistic_distribution(cuts):
-    data, pairs = graded(cuts), graded(cuts).pairs()
-    problem = problem_of(data)
+def test_the_log_posterior_is_that_of_intervals_of_the_logistic_distribution(cuts, orders):
+    data = graded(cuts, orders=orders)
+    problem, pairs = problem_of(data), data.pairs()
     rng = np.random.default_rng(1)
     f, side = rng.normal(size=data.n_items), 0.3
     x = np.concatenate([f, [side], [cut for cut in cuts if cut > 0]])
-    sided = np.arange(data.n_labels) % 2 == 0
-    z = f[pairs.left] - f[pairs.right] + side * sided
-    labels = zip(z, pairs.outcome, pairs.grade, strict=True)
-    expected = sum(log_probability(*label, cuts) for label in labels)
+    z = f[pairs.left] - f[pairs.right] + side * (np.arange(len(pairs)) % 2 == 0)
+    labels = zip(z, pairs.outcome, pairs.grade, data.sizes[pairs.label], strict=True)
+    each = [log_probability(*label, cuts if size == 2 else (0.0,)) for *label, size in labels]
+    expected = pairs.weight @ np.array(each)
     kinds = [(0.5, 0)] * (cuts[0] > 0) + [(1.0, grade) for grade in range(1, len(cuts) + 1)]
     expected += PRIOR_WEIGHT * sum(log_probability(0.0, *kind, cuts) for kind in kinds)
     assert_allclose(problem.objective(x), expected - 0.5 * f @ f / 2 - side**2 / 2, rtol=1e-10)
 
 
+@pytest.mark.parametrize("orders", [False, True])
 @pytest.mark.parametrize("averaged", [False, True])
 @pytest.mark.parametrize("cuts", SCALES)
-def test_gradient_and_curvature_are_those_of_finite_differences(cuts, averaged):
-    data = graded(cuts)
+def test_gradient_and_curvature_are_those_of_finite_differences(cuts, averaged, orders):
+    data = graded(cuts, orders=orders)
     problem, rng = problem_of(data), np.random.default_rng(2)
     if averaged:
         problem = problem.with_variance(rng.random(len(problem.counts.pair)))

@@ -105,9 +105,13 @@ def test_thresholds_of_grades_lie_between_the_cut_points():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("with_choices", [False, True])
 @pytest.mark.parametrize("cuts", CUTS)
-def test_the_score_is_the_derivative_of_the_evidence_in_the_cut_points(cuts):
+def test_the_score_is_the_derivative_of_the_evidence_in_the_cut_points(cuts, with_choices):
     data, scales, learner = graded(cuts), scales_of(cuts), learner_of(cuts)
+    if with_choices:
+        choices = crowd_of().choices(40, 4, np.random.default_rng(9)).with_weights(np.full(40, 2.0))  # 1 a pair
+        data = Comparisons.concatenate([data, choices])
     still = learner.nothing()
     state = converged(data, scales, still)
     slopes = replace(state, learner=learner).score()

@@ -25,15 +25,18 @@ SCALES = [(0.4, 1.5), (0.0, 1.2, 2.5), (0.5,)]  # a tie and two grades; three gr
 PRIOR = BetaPrior(6.0, 2.0)
 
 
-def graded(cuts, n_labels: int = 70, n_items: int = 7, seed: int = 0) -> Comparisons:
-    """A fifth of the answers without grade."""
+def graded(cuts, n_labels: int = 70, n_items: int = 7, seed: int = 0, *, orders: bool = False) -> Comparisons:
+    """A fifth of the answers without grade; with orders also some of three items, a weight of 1 for each pair."""
     rng = np.random.default_rng(seed)
     data = simulate_crowd(rng, n_items, 4, utility_sd=1.5, reliability=(8.5, 1.5)).graded(n_labels, cuts, rng)
-    return replace(data, grades=np.where(np.arange(n_labels) % 5 == 0, 0, data.grades))
+    data = replace(data, grades=np.where(np.arange(n_labels) % 5 == 0, 0, data.grades))
+    sets = [rng.permutation(n_items)[:3] for _ in range(12)]
+    ranked = Comparisons.from_rankings(sets, np.arange(12) % 4, n_items=n_items, weights=np.full(12, 4 / 3))
+    return Comparisons.concatenate([data, ranked]) if orders else data
 
 
 def point(data: Comparisons, cuts, scale: float = 1.0) -> Point:
-    pairs = NoisyPairs.of(data.pairs(), np.ones(data.n_labels, bool), graded=True)
+    pairs = NoisyPairs.of(data.pairs(), np.ones(len(data.pairs()), bool), graded=True)
     target = TargetDensity(pairs, 1.3, PRIOR, 1.0, None, np.array(cuts))
     return target.at(scale * np.random.default_rng(0).normal(size=len(target.precision)))
 
@@ -42,7 +45,9 @@ def slow_log_likelihood(data: Comparisons, f, side: float, cuts) -> float:
     """One label and one annotator at a time, from the definition, the reliability integrated by adaptive quadrature."""
     pairs, edges, total = data.pairs(), [*cuts, np.inf], 0.0
 
-    def chance(z: float, outcome: float, grade: int) -> float:
+    def chance(z: float, outcome: float, grade: int, size: int) -> float:
+        if size > 2:
+            return expit(z if outcome else -z)
         if outcome == 0.5:
             return expit(z + cuts[0]) - expit(z - cuts[0])
         way = 1 if outcome else -1
@@ -52,7 +57,7 @@ def slow_log_likelihood(data: Comparisons, f, side: float, cuts) -> float:
     for annotator in range(data.n_annotators):
         own = np.flatnonzero(pairs.annotator == annotator)
         z = f[pairs.left[own]] - f[pairs.right[own]] + side
-        labels = list(zip(z, pairs.outcome[own], pairs.grade[own], strict=True))
+        labels = list(zip(z, pairs.outcome[own], pairs.grade[own], data.sizes[pairs.label[own]], strict=True))
 
         def log_joint(eta: float, labels=labels) -> float:
             answers = sum(np.log(eta * chance(z, *said) + (1 - eta) * chance(-z, *said)) for z, *said in labels)
@@ -64,17 +69,18 @@ def slow_log_likelihood(data: Comparisons, f, side: float, cuts) -> float:
     return float(total)
 
 
+@pytest.mark.parametrize("orders", [False, True])
 @pytest.mark.parametrize("cuts", SCALES)
-def test_the_value_matches_a_sum_over_labels(cuts):
-    data = graded(cuts)
+def test_the_value_matches_a_sum_over_labels(cuts, orders):
+    data = graded(cuts, orders=orders)
     here = point(data, cuts)
     assert here.evaluation.value == pytest.approx(slow_log_likelihood(data, here.x[:-1], here.x[-1], cuts), abs=1e-4)
 
 
 @pytest.mark.parametrize("cuts", SCALES)
-@pytest.mark.parametrize("scale", [0.1, 1.0, 4.0])
-def test_gradient_and_curvature_against_finite_differences(cuts, scale):
-    here = point(graded(cuts), cuts, scale)
+@pytest.mark.parametrize(("scale", "orders"), [(0.1, False), (1.0, False), (4.0, False), (1.0, True)])
+def test_gradient_and_curvature_against_finite_differences(cuts, scale, orders):
+    here = point(graded(cuts, orders=orders), cuts, scale)
     steps = 1e-3 * np.eye(len(here.x))
     ahead, behind = [here.target.at(here.x + h) for h in steps], [here.target.at(here.x - h) for h in steps]
     slopes = [(a.objective - b.objective) / 2e-3 for a, b in zip(ahead, behind, strict=True)]
@@ -87,9 +93,10 @@ def test_gradient_and_curvature_against_finite_differences(cuts, scale):
         assert here.evaluation.score_cuts[place] == pytest.approx((ends[0] - ends[1]) / 2e-4, abs=2e-4)
 
 
+@pytest.mark.parametrize("orders", [False, True])
 @pytest.mark.parametrize("cuts", SCALES)
-def test_the_gain_of_a_flip_is_the_difference_of_two_values(cuts):
-    here = point(graded(cuts), cuts)
+def test_the_gain_of_a_flip_is_the_difference_of_two_values(cuts, orders):
+    here = point(graded(cuts, orders=orders), cuts)
     turned = here.x.copy()
     turned[:7] *= -1
     assert gains_of_flips(here).sum() == pytest.approx(here.target.at(turned).objective - here.objective, abs=2e-3)

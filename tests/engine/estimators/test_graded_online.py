@@ -25,18 +25,27 @@ def graded(seed: int = 0, n_labels: int = 400, cuts=(0.3, 1.2), n_items: int = 2
 
 
 @pytest.mark.parametrize(
-    ("grade", "tie", "weight"), [(1, False, 1.0), (2, False, 1.0), (0, False, 1.0), (0, True, 1.0), (1, False, 0.4)]
+    ("grade", "tie", "weight", "can_tie"),
+    [
+        (1, False, 1.0, True),
+        (2, False, 1.0, True),
+        (0, False, 1.0, True),
+        (0, True, 1.0, True),
+        (1, False, 0.4, True),
+        (0, False, 0.4, False),
+    ],
 )
 @pytest.mark.parametrize(("mean", "sd", "reliability"), [(0.0, 1.0, 0.9), (2.0, 0.3, 0.9), (-2.0, 2.0, 0.7)])
-def test_matched_moments_against_a_fine_grid(mean, sd, reliability, grade, tie, weight):
+def test_matched_moments_against_a_fine_grid(mean, sd, reliability, grade, tie, weight, can_tie):
     """Over the margin and both gaps at once, of which match_grade integrates one at a time."""
-    found = match_grade(mean, sd**2, reliability, GAPS, grade=grade, tie=tie, weight=weight)
+    found = match_grade(mean, sd**2, reliability, GAPS, grade=grade, tie=tie, weight=weight, can_tie=can_tie)
     unit, few = np.linspace(-8, 8, 801), np.linspace(-6, 6, 61)
     density = [np.exp(-(one**2) / 2) / np.exp(-(one**2) / 2).sum() for one in (few, few, unit)]
     gaps = [np.exp(GAPS.log_gaps[k] + np.sqrt(GAPS.variances[k]) * few) for k in (0, 1)]
     first = gaps[0][:, None, None]
     second = first + gaps[1][None, :, None]
     low, high = {0: (first, np.inf), 1: (first, second), 2: (second, np.inf)}[grade] if not tie else (-first, first)
+    low = low if can_tie else 0 * first
     d = mean + sd * unit
 
     def chance(z):

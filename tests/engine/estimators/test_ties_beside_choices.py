@@ -3,27 +3,41 @@
 import numpy as np
 import pytest
 
-from models_engine.analysis.metrics import coverage
 from models_engine.data import Comparisons
 from models_engine.estimators.bradley_terry import BradleyTerry
-from models_engine.simulate import Crowd, simulate_crowd
+from models_engine.estimators.competitor_table import CompetitorTable
+from models_engine.estimators.competitors import Competitors
+from models_engine.estimators.crowd_bt import CrowdBT
+from models_engine.estimators.crowd_bt_online import CrowdBTOnline
+from models_engine.estimators.plackett_luce import PlackettLuce
+from models_engine.simulate import Crowd, competition, simulate_crowd
 
 N_ITEMS, N_PAIRS, NU = 40, 1_500, 1.0
-ESTIMATORS = [BradleyTerry(), BradleyTerry(prior_sd=None, inference="variational"), BradleyTerry(ties="half")]
+CROWDS = [CrowdBT(), CrowdBT(inference="map")]
+ESTIMATORS = [
+    BradleyTerry(),
+    BradleyTerry(prior_sd=None, inference="variational"),
+    BradleyTerry(ties="half"),
+    *CROWDS,
+    CrowdBTOnline(),
+    PlackettLuce(),
+]
+CUTS = (0.5, 1.5)
 
 
-def crowd_of(seed: int = 0) -> tuple[Crowd, Comparisons]:
-    """Return a crowd and its pairs, with Davidson's ties, beside its best of four and rankings of five."""
+def crowd_of(seed: int = 0, *, graded: bool = False) -> tuple[Crowd, Comparisons]:
+    """Return a crowd and its pairs, with ties, beside its best of four and rankings of five."""
     rng = np.random.default_rng(seed)
     crowd = simulate_crowd(rng, N_ITEMS, 12, tie=NU, utility_sd=1.2)
-    parts = [crowd.pairs(N_PAIRS, rng), crowd.rankings(300, 5, rng), crowd.choices(300, 4, rng)]
-    return crowd, Comparisons.concatenate(parts)
+    pairs = crowd.graded(N_PAIRS, CUTS, rng) if graded else crowd.pairs(N_PAIRS, rng)
+    return crowd, Comparisons.concatenate([pairs, crowd.rankings(300, 5, rng), crowd.choices(300, 4, rng)])
 
 
 def all_pairs() -> tuple[np.ndarray, np.ndarray]:
     return np.triu_indices(N_ITEMS, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
 def test_the_share_of_ties_is_that_of_the_answers_that_could_have_been_ties(estimator):
     """Pairs implied by choices and rankings counted as not tied: the share came out at .09 to .1 in place of .28."""
@@ -34,9 +48,42 @@ def test_the_share_of_ties_is_that_of_the_answers_that_could_have_been_ties(esti
     ties = Comparisons.from_pairs(left, right, np.full(len(left), 0.5), n_items=N_ITEMS)
     error = np.sqrt(share * (1 - share) / N_PAIRS)
     assert abs(np.exp(fitted.log_predictive(ties)).mean() - share) < 3 * error
-    if fitted.likelihood.tie is not None:  # log nu has about the information sum P(tie) (1 - P(tie))
+    if fitted.likelihood.tie is not None and not isinstance(estimator, CrowdBTOnline):
+        # log nu has about the information sum P(tie) (1 - P(tie)); that of CrowdBTOnline is too large with pairs, too
         assert abs(np.log(fitted.likelihood.tie / NU)) < 3 / np.sqrt(N_PAIRS * share * (1 - share))
-    assert coverage(fitted, crowd.utilities) > 0.7
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("graded", [False, True])
+def test_answers_that_could_not_be_ties_leave_what_was_learned_of_ties_as_it_is(graded):
+    _, data = crowd_of(graded=graded)
+    pairs, others = data.subset(np.arange(N_PAIRS)), data.subset(np.arange(N_PAIRS, data.n_labels))
+    before = CrowdBTOnline().fit(pairs)
+    after = CrowdBTOnline().update(before, others)
+    assert (after.likelihood.tie, after.log_nu_sd) == (before.likelihood.tie, before.log_nu_sd)
+    assert after.likelihood.cuts == before.likelihood.cuts
+    assert np.abs(after.utilities() - before.utilities()).max() > 0.05
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("estimator", [BradleyTerry(), *CROWDS], ids=repr)
+def test_the_first_cut_point_is_that_of_the_answers_that_could_have_been_ties(estimator):
+    """With choices and rankings as not tied it came out at .21 in place of .5."""
+    _, data = crowd_of(graded=True)
+    found = estimator.fit(data).likelihood
+    off = np.abs(np.array(found.cuts) - CUTS)
+    assert (off < 3 * np.array(found.cut_sds)).all()
+
+
+def test_competitors_learn_how_often_people_tie_from_pairs_alone():
+    rng = np.random.default_rng(2)
+    truth = competition(rng, 5, 60, 10, tie=NU, item_sd=0.4)
+    sets = np.arange(300).reshape(60, 5)[rng.integers(60, size=500)]
+    chosen = (truth.items.ravel()[sets] + rng.gumbel(size=sets.shape)).argmax(axis=1)
+    choices = Comparisons.from_choices(sets[np.arange(500), chosen], sets, n_items=300)
+    data = Comparisons.concatenate([truth.pairs(N_PAIRS, rng), choices])
+    found = Competitors().fit(data, CompetitorTable.of(truth.competitor, context=truth.context))
+    assert abs(np.log(found.likelihood.tie / NU)) < 3 / np.sqrt(N_PAIRS * 0.2)
 
 
 def test_which_answers_could_have_been_ties():

@@ -22,8 +22,8 @@ KINDS = pytest.mark.parametrize("graded", [False, True])
 
 
 def random_problem(seed: int, graded: bool) -> tuple[CompetitorProblem, PairTable, np.ndarray]:
-    """Twelve contexts of 2 to 11 items (so that blocks are padded), one tag missing, features, sides, ties and, where
-    asked for, grades; the answers one by one, and the row of each."""
+    """Twelve contexts of 2 to 11 items (so that blocks are padded), one tag missing, features, sides, ties, answers
+    that could not be ties and, where asked for, grades; the answers one by one, and the row of each."""
     rng = np.random.default_rng(seed)
     context = np.repeat(np.arange(CONTEXTS), np.r_[2, 3, 9, rng.integers(2, 12, size=CONTEXTS - 3)])
     left, right = [], []
@@ -39,7 +39,9 @@ def random_problem(seed: int, graded: bool) -> tuple[CompetitorProblem, PairTabl
     n_items, which = len(context), np.arange(len(left))
     annotator, sided = rng.integers(4, size=len(left)), rng.integers(2, size=len(left)).astype(float)
     grade = np.where(outcome == 0.5, 0, rng.integers(1, N_GRADES + 1, size=len(left))) if graded else None
-    pairs = PairTable(left, right, outcome, annotator, weight, which, n_items, 4, grade)
+    can_tie = (outcome == 0.5) | (which % 3 > 0)
+    grade = None if grade is None else np.where(can_tie, grade, 0)
+    pairs = PairTable(left, right, outcome, annotator, weight, which, n_items, 4, grade, can_tie)
     if graded:
         said = Thresholds.of(pairs, outcome, N_GRADES, halve_ties=False)
         pairs, sided = replace(pairs.select(said.answer), weight=said.weight), sided[said.answer]
@@ -209,33 +211,40 @@ def test_tastes_widen_the_covariance_by_what_they_do_to_the_gradient(graded):
 
 @pytest.mark.parametrize("log_nu", [-np.inf, 0.3])
 def test_scores_average_to_zero_and_their_variance_is_the_information(log_nu):
+    """Of the answers that could be ties, and of a third that could not."""
     rng = np.random.default_rng(0)
     n, mean, variance = 400_000, 0.8, 1.3
     z = mean + np.sqrt(variance) * rng.standard_normal(n)
-    nu = np.exp(log_nu)
+    can_tie = rng.random(n) > 1 / 3
+    nu = np.exp(log_nu) * can_tie
     total = np.exp(z / 2) + np.exp(-z / 2) + nu
     drawn = rng.random(n) * total
     outcome = np.where(drawn < np.exp(z / 2), 1.0, np.where(drawn < np.exp(z / 2) + nu, 0.5, 0.0))
     zero = np.zeros(n, np.int64)
-    pairs = PairTable(zero, zero + 1, outcome, zero, np.ones(n), np.arange(n), 2, 1)
+    pairs = PairTable(zero, zero + 1, outcome, zero, np.ones(n), np.arange(n), 2, 1, can_tie=can_tie)
     score, information = expected_scores(pairs, np.full(n, mean), variance, log_nu)
-    assert abs(score.mean()) < 4 * score.std() / np.sqrt(n)
-    assert information[0] == pytest.approx(score.var(), rel=0.02)
+    for kind in (can_tie, ~can_tie):
+        assert abs(score[kind].mean()) < 4 * score[kind].std() / np.sqrt(kind.sum())
+        assert information[kind][0] == pytest.approx(score[kind].var(), rel=0.02)
 
 
 @pytest.mark.slow
 def test_scores_of_graded_answers_average_to_zero_and_their_variance_is_the_information():
-    """An answer in five is without a grade: it says who wins or that it is a tie."""
+    """An answer in five is without a grade: it says who wins or that it is a tie; one in five who wins alone."""
     rng = np.random.default_rng(0)
     n, mean, variance, cuts = 400_000, 0.8, 1.3, np.array([0.4, 1.5])
     perceived = mean + np.sqrt(variance) * rng.standard_normal(n) + rng.logistic(size=n)
     grade = np.searchsorted(cuts, np.abs(perceived))
     outcome = np.where(grade == 0, 0.5, perceived > 0)
-    plain = rng.random(n) < 0.2
+    kinds = rng.choice(5, n)
+    plain, forced = kinds == 0, kinds == 1
+    outcome = np.where(forced, perceived > 0, outcome)
     zero = np.zeros(n, np.int64)
-    pairs = PairTable(zero, zero + 1, outcome, zero, np.ones(n), np.arange(n), 2, 1, np.where(plain, 0, grade))
+    pairs = PairTable(
+        zero, zero + 1, outcome, zero, np.ones(n), np.arange(n), 2, 1, np.where(plain | forced, 0, grade), ~forced
+    )
     score, information = expected_scores(pairs, np.full(n, mean), variance, -np.inf, cuts)
-    for kind in (plain, ~plain):
+    for kind in (plain, forced, ~plain & ~forced):
         assert abs(score[kind].mean()) < 4 * score[kind].std() / np.sqrt(kind.sum())
         said = information[kind & (outcome != 0.5)]
         assert said[0] == pytest.approx(score[kind].var(), rel=0.03)

@@ -54,7 +54,10 @@ def test_answer_moments_against_a_fine_grid(log_nu, sd):
         assert_allclose(getattr(found, name)[2], second[index], atol=5e-5)
 
 
-def labels(tie: bool = True, seed: int = 3, n_labels: int = 14) -> Comparisons:
+SOME = "pairs, and choices that cannot be tied"
+
+
+def labels(tie: bool | str = True, seed: int = 3, n_labels: int = 14) -> Comparisons:
     """Three items, two annotators."""
     rng = np.random.default_rng(seed)
     left = rng.integers(3, size=n_labels)
@@ -62,7 +65,10 @@ def labels(tie: bool = True, seed: int = 3, n_labels: int = 14) -> Comparisons:
     outcome = rng.choice([1.0, 0.0, 0.5], n_labels, p=[0.6, 0.2, 0.2] if tie else [0.7, 0.3, 0.0])
     swap = left > right  # so that item 0 tends to win
     outcome = np.where(swap, 1 - outcome, outcome)
-    return Comparisons.from_pairs(left, right, outcome, rng.integers(2, size=n_labels), n_items=3, n_annotators=2)
+    pairs = Comparisons.from_pairs(left, right, outcome, rng.integers(2, size=n_labels), n_items=3, n_annotators=2)
+    chosen = [0, 0, 1, 0, 2]
+    choices = Comparisons.from_choices(chosen, [[0, 1, 2]] * 5, [0, 1, 0, 1, 1], weights=[1.5] * 5)  # 1 a pair
+    return Comparisons.concatenate([pairs, choices]) if tie == SOME else pairs
 
 
 def noisy_pairs(data: Comparisons, *, sided: bool = False) -> NoisyPairs:
@@ -116,7 +122,8 @@ def converge(data: Comparisons, scales: Scales = SCALES, learner: ScaleLearner =
 
 def slow_ep(data: Comparisons, scales: Scales) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
     """(log evidence, mean, covariance, mean reliabilities): one label after the other, each integral a fine sum."""
-    pairs, nu = data.pairs(), np.exp(scales.log_nu)
+    pairs = data.pairs()
+    nus = np.where(data.sizes[pairs.label] == 2, np.exp(scales.log_nu), 0.0)
     nodes, weights = np.polynomial.legendre.leggauss(200)
     eta = (nodes + 1) / 2
     alpha, beta = scales.reliability.alpha, scales.reliability.beta
@@ -140,6 +147,7 @@ def slow_ep(data: Comparisons, scales: Scales) -> tuple[float, np.ndarray, np.nd
             free = 1 / (1 / variance - precisions[row])
             centre = free * (mean / variance - shifts[row])
             d = centre + np.sqrt(free) * unit
+            nu = nus[row]
             scale = np.exp(d / 2) + np.exp(-d / 2) + nu
             right, wrong = np.exp(d / 2) / scale, np.exp(-d / 2) / scale
             others = own[pairs.annotator[row]] & (np.arange(len(pairs)) != row)
@@ -167,11 +175,11 @@ def slow_ep(data: Comparisons, scales: Scales) -> tuple[float, np.ndarray, np.nd
     return float(log_evidence), covariance @ linear, covariance, reliabilities
 
 
-def with_or_without_ties(tie: bool, **changes) -> Scales:
+def with_or_without_ties(tie: bool | str, **changes) -> Scales:
     return replace(SCALES, log_nu=SCALES.log_nu if tie else -np.inf, **changes)
 
 
-@pytest.mark.parametrize("tie", [True, False])
+@pytest.mark.parametrize("tie", [True, False, SOME])
 @pytest.mark.parametrize("n_labels", [14, 40])
 def test_the_fixed_point_matches_sequential_ep(tie, n_labels):
     data, scales = labels(tie, n_labels=n_labels), with_or_without_ties(tie)
@@ -222,8 +230,9 @@ def test_the_side_effect_is_inferred():
     assert abs(state.belief.mean[-1] - 0.6) < 3 * sd
 
 
-def test_the_score_is_the_derivative_of_the_evidence_in_the_scales():
-    data, scales = labels(n_labels=30), SCALES
+@pytest.mark.parametrize("tie", [True, SOME])
+def test_the_score_is_the_derivative_of_the_evidence_in_the_scales(tie):
+    data, scales = labels(tie, n_labels=30), SCALES
     state = converge(data, scales)
     for index, slope in enumerate(replace(state, learner=LEARN_ALL).score()):
         ends = []

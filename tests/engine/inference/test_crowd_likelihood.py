@@ -22,21 +22,25 @@ from models_engine.inference.crowd_bt.reliability import BetaPrior, build_grid, 
 
 N_ITEMS, N_ANNOTATORS = 7, 4
 PRIOR = BetaPrior(6.0, 2.0)
+SOME = "pairs, and orders that cannot be tied"
 
 
-def labels(seed: int = 1, n_labels: int = 60, *, tie: bool = True) -> Comparisons:
+def labels(seed: int = 1, n_labels: int = 60, *, tie: bool | str = True) -> Comparisons:
     rng = np.random.default_rng(seed)
     left = rng.integers(N_ITEMS, size=n_labels)
     right = (left + rng.integers(1, N_ITEMS, n_labels)) % N_ITEMS
     outcome = rng.choice([0.0, 0.5, 1.0] if tie else [0.0, 1.0], n_labels)
     who, weights = rng.integers(N_ANNOTATORS, size=n_labels), rng.choice([1.0, 2.0, 0.5, 0.0], n_labels)
-    return Comparisons.from_pairs(
+    pairs = Comparisons.from_pairs(
         left, right, outcome, who, n_items=N_ITEMS, n_annotators=N_ANNOTATORS, weights=weights
     )
+    orders = [rng.permutation(N_ITEMS)[:3] for _ in range(20)]
+    ranked = Comparisons.from_rankings(orders, np.arange(20) % N_ANNOTATORS)
+    return Comparisons.concatenate([pairs, ranked]) if tie == SOME else pairs
 
 
 def noisy_pairs(data: Comparisons, sided: bool = True) -> NoisyPairs:
-    return NoisyPairs.of(data.pairs(), np.full(data.n_labels, sided))
+    return NoisyPairs.of(data.pairs(), np.full(len(data.pairs()), sided))
 
 
 def slow_log_likelihood(data: Comparisons, f, side: float, log_nu: float) -> float:
@@ -49,9 +53,10 @@ def slow_log_likelihood(data: Comparisons, f, side: float, log_nu: float) -> flo
             result = (PRIOR.alpha - 1) * np.log(eta) + (PRIOR.beta - 1) * np.log1p(-eta)
             for row in rows:
                 z, y = f[pairs.left[row]] - f[pairs.right[row]] + side, pairs.outcome[row]
-                good = {1.0: np.exp(z / 2), 0.0: np.exp(-z / 2), 0.5: np.exp(log_nu)}[y]
-                wrong = {1.0: np.exp(-z / 2), 0.0: np.exp(z / 2), 0.5: np.exp(log_nu)}[y]
-                scale = np.exp(z / 2) + np.exp(-z / 2) + np.exp(log_nu)
+                nu = np.exp(log_nu) if data.sizes[pairs.label[row]] == 2 else 0.0
+                good = {1.0: np.exp(z / 2), 0.0: np.exp(-z / 2), 0.5: nu}[y]
+                wrong = {1.0: np.exp(-z / 2), 0.0: np.exp(z / 2), 0.5: nu}[y]
+                scale = np.exp(z / 2) + np.exp(-z / 2) + nu
                 result += pairs.weight[row] * np.log((eta * good + (1 - eta) * wrong) / scale)
             return float(result)
 
@@ -61,7 +66,7 @@ def slow_log_likelihood(data: Comparisons, f, side: float, log_nu: float) -> flo
     return float(total)
 
 
-@pytest.mark.parametrize("tie", [True, False])
+@pytest.mark.parametrize("tie", [True, False, SOME])
 def test_the_value_matches_a_sum_over_labels(tie):
     data, x = labels(tie=tie), np.random.default_rng(0).normal(scale=1.5, size=N_ITEMS + 1)
     log_nu = -0.3 if tie else -np.inf
@@ -71,12 +76,12 @@ def test_the_value_matches_a_sum_over_labels(tie):
     assert found != pytest.approx(slow_log_likelihood(data, x[:-1], 0.0, log_nu), abs=1e-2), "the side counts"
 
 
-def point(side: bool, tie: bool, seed: int = 0) -> Point:
+def point(side: bool, tie: bool | str, seed: int = 0) -> Point:
     target = TargetDensity(noisy_pairs(labels(tie=tie), side), 1.3, PRIOR, 1.0 if side else None, 2.0 if tie else None)
     return target.at(np.random.default_rng(seed).normal(size=len(target.precision)))
 
 
-CASES = [(True, True), (True, False), (False, True), (False, False)]
+CASES = [(True, True), (True, False), (False, True), (False, False), (True, SOME)]
 
 
 @pytest.mark.parametrize(("side", "tie"), CASES)
@@ -95,7 +100,7 @@ def test_gradient_and_curvature_against_finite_differences(side, tie, scale):
 
 @pytest.mark.parametrize(("side", "tie"), CASES)
 def test_products_and_diagonal_match_the_dense_curvature(side, tie):
-    here, v = point(side, tie), np.random.default_rng(5).normal(size=N_ITEMS + side + tie)
+    here, v = point(side, tie), np.random.default_rng(5).normal(size=N_ITEMS + side + bool(tie))
     assert_allclose(here.times(v), here.dense() @ v, atol=1e-10)
     assert_allclose(here.diagonal(known=False), np.diagonal(here.dense()), atol=1e-10)
     assert_allclose(here.diagonal(known=True), np.diagonal(here.dense(known=True)), atol=1e-10)
@@ -159,8 +164,8 @@ def two_parts() -> TargetDensity:
 
 
 def test_the_gain_of_reversing_a_part_is_exact():
-    here = point(True, True)
-    assert gains_of_flips(here)[0] == pytest.approx(negate_utilities(here).objective - here.objective, abs=1e-4)
+    for here in (point(True, True), point(True, SOME)):
+        assert gains_of_flips(here)[0] == pytest.approx(negate_utilities(here).objective - here.objective, abs=1e-4)
     target = two_parts()
     here = target.at(np.array([1.0, 0, -1, 0.5, 0, -0.4]))
     for part in range(2):

@@ -106,6 +106,8 @@ def test_every_kind_is_asked_and_counted_in_one_fit_and_exported_with_its_own_ki
     asked = [label.presentation.task for label in labels]
     assert all(label.presentation.presented.count() == kind_of(label.presentation).k for label in labels)
     assert ranks_read(mixed) == [RANKS[code] for code in asked]
+    could_share = read_labels(Criterion(mixed)).data.tied
+    assert could_share.tolist() == [code == "ranking:3:shared" for code in asked], "even if nothing shares a place"
 
     names = TABLES["labels"].names(mixed)
     rows = [dict(zip(names, row, strict=True)) for row in rows_of(mixed)]
