@@ -159,7 +159,8 @@ def log_expectation(log_function: Callable[[Floats], Floats], mean: ArrayLike, v
     """Return log E[exp(log_function(z))], z ~ N(mean, variance), elementwise; relative error of E below 1e-9.
 
     Trapezoidal rule over z, which converges exponentially for functions analytic in a strip; the step is at most 0.6
-    (the logistic's poles lie pi from the real line) and a third of the standard deviation, over 9 of those each way.
+    (the logistic's poles lie pi from the real line) and a third of the standard deviation, over 9 of those each way, or
+    more where exp(log_function), which must not rise or fall faster than e^z, moves the middle of what is summed.
     """
     means, variances = np.broadcast_arrays(np.asarray(mean, float), np.asarray(variance, float))
     flat_mean, flat_sd = means.ravel(), np.sqrt(np.maximum(variances.ravel(), 0.0))
@@ -168,9 +169,11 @@ def log_expectation(log_function: Callable[[Floats], Floats], mean: ArrayLike, v
     start = 0
     while start < len(order):
         widest = flat_sd[order[min(start + 20_000, len(order)) - 1]]
-        n_points = _n_points(widest)
-        rows = order[start : start + max(1, min(20_000, 2_000_000 // n_points))]
-        unit = np.linspace(-9.0, 9.0, n_points)
+        rows = order[start : start + 20_000]
+        reach = _reach(flat_mean[rows], flat_sd[rows])
+        n_points = _n_points(widest, reach)
+        rows = rows[: max(1, 2_000_000 // n_points)]
+        unit = np.linspace(-reach, reach, n_points)
         weight = np.exp(-(unit**2) / 2)
         values = log_function(flat_mean[rows, None] + flat_sd[rows, None] * unit)
         largest = values.max(axis=1)
@@ -179,7 +182,17 @@ def log_expectation(log_function: Callable[[Floats], Floats], mean: ArrayLike, v
     return result.reshape(means.shape)
 
 
-def _n_points(sd: float) -> int:
+def _reach(mean: Floats, sd: Floats) -> float:
+    """Return how many standard deviations to go each way: 6.5 beyond the largest move of the middle.
+
+    A factor e^z moves it by sd of them, but only to where the factor levels off, as probabilities do near 0; two more
+    allow for side effects, ties and cut points.
+    """
+    moves = np.minimum(sd, 2.0 + np.abs(mean) / np.maximum(sd, 1e-300))
+    return max(9.0, 6.5 + float(moves.max()))
+
+
+def _n_points(sd: float, reach: float) -> int:
     if sd == 0:
         return 1
-    return int(np.ceil(18.0 / min(1 / 3, 0.6 / sd))) | 1
+    return int(np.ceil(2 * reach / min(1 / 3, 0.6 / sd))) | 1

@@ -55,7 +55,11 @@ class PairGains:
         return cls(marginals, worth, margin, lapse, covariance, change)
 
     def between(self, one: Ints, other: Ints) -> Floats:
-        """Return the expected fall of the loss by an answer about each pair of items; 0 where it is surely tied."""
+        """Return the expected fall of the loss by an answer about each pair of items; 0 where it is surely tied.
+
+        It is that of the first order by the fall of the variances, with the means as they are: an answer's chance to
+        change a decision at once is not counted.
+        """
         mean = self.marginals.mean[one] - self.marginals.mean[other]
         if self.covariance is None or self.change is None:
             variance = self.marginals.sd[one] ** 2 + self.marginals.sd[other] ** 2

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
-from models_engine.arrays import read_deviations, read_values
+from models_engine.arrays import raising, read_count, read_deviations, read_number, read_values
 from models_engine.data import Comparisons
-from models_engine.errors import InsufficientData, NotConverged
+from models_engine.errors import InsufficientData, InvalidSetting, NotConverged
 from models_engine.estimators.base import Estimator
 from models_engine.estimators.bradley_terry import BradleyTerry
 from models_engine.linalg import centre
@@ -87,8 +87,9 @@ def scale_separation(
     width says how much that differs between worlds with these answers. SSR holds as far as the model does: it does not
     count that another panel of judges may differ (Bramley 2015; split_half by judges does), and the maximum
     likelihood form is inflated by choosing pairs by their closeness, which posterior means are less (Bramley & Vitello
-    2019).
+    2019). Raises InvalidSetting.
     """
+    level = _read_level(level)
     value = compute_separation(posterior.utilities(), posterior.standard_deviations())
     if not np.isfinite(value):
         return Reliability(value, value, value, value, value, level)
@@ -126,8 +127,12 @@ def split_half(
     Interval: Fisher's z of the mean with standard error 1 / sqrt(n_items - 3), which is that of a single split's
     correlation over items drawn at random; where there are few judges who differ in taste it is too short.
 
-    Raises InsufficientData: under two judges or answers, or no split with five items or more in both halves.
+    Raises InsufficientData: under two judges or answers, or no split with five items or more in both halves; and
+    InvalidSetting.
     """
+    if by not in ("judges", "answers"):
+        raise InvalidSetting(f"by is {by!r}; split the judges or the answers.", value=by)
+    level, n_splits = _read_level(level), _read_n_splits(n_splits)
     generator = np.random.default_rng(0) if rng is None else rng
     maker = BradleyTerry() if estimator is None else estimator
     found = []
@@ -146,6 +151,19 @@ def split_half(
     ends = [np.tanh(np.arctanh(np.clip(half, -0.9999, 0.9999)) + sign * reach) for sign in (-1, 1)]
     stepped = [float(end) for end in _step_up(np.array(ends))]
     return SplitHalf(half, float(ends[0]), float(ends[1]), full, stepped[0], stepped[1], len(r), n_items)
+
+
+def _read_level(level: float) -> float:
+    with raising(InvalidSetting):
+        return read_number(level, "level", above=0.0, below=1.0)
+
+
+def _read_n_splits(n_splits: int) -> int:
+    with raising(InvalidSetting):
+        n_splits = read_count(n_splits, "n_splits")
+    if n_splits < 1:
+        raise InvalidSetting(f"n_splits is {n_splits}; give 1 or more.", value=n_splits)
+    return n_splits
 
 
 def _step_up(r: Floats) -> Floats:

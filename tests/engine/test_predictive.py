@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.integrate import quad
-from scipy.special import expit
+from scipy.special import expit, logsumexp
 from scipy.stats import norm
 
 from models_engine.log_predictive import log_order_probabilities
-from models_engine.predictive import Likelihood, expectation
+from models_engine.predictive import Likelihood, expectation, log_expectation
 
 
 @pytest.mark.parametrize("variance", [0.0, 1e-4, 0.3, 2.0, 10.0, 400.0])
@@ -33,6 +33,29 @@ def test_logit_expectation_against_adaptive_quadrature(mean, variance):
         )
     found = Likelihood().preference(mean, variance)
     assert_allclose(found, truth, rtol=1e-8)
+
+
+@pytest.mark.parametrize("sd", [0.5, 3.0, 4.0, 6.0, 8.0])
+@pytest.mark.parametrize("mean", [-200.0, -100.0, -60.0, -40.0, -10.0, 40.0])
+def test_rare_answers_are_integrated_where_their_probability_lies(mean, sd):
+    """Against a fine grid over z whose middle is where e^z times the normal density is largest as well."""
+    z = np.linspace(mean - 16 * sd, mean + sd**2 + 16 * sd, 200_001)
+    tie = Likelihood(tie=0.5)
+    for log_function, found in (
+        (lambda z: -np.logaddexp(0, -z), float(Likelihood().log_outcome(1.0, mean, sd**2))),
+        (
+            lambda z: np.log(0.5) - np.logaddexp(np.logaddexp(z / 2, -z / 2), np.log(0.5)),
+            float(tie.log_outcome(0.5, mean, sd**2)),
+        ),
+    ):
+        truth = logsumexp(log_function(z) + norm.logpdf(z, mean, sd)) + np.log(z[1] - z[0])
+        assert found == pytest.approx(truth, abs=1e-9)
+
+
+def test_a_factor_e_to_the_z_has_its_closed_form_expectation():
+    """E[e^z] = exp(mean + variance / 2), whose middle lies sd standard deviations from the mean."""
+    mean, sd = np.meshgrid([-60.0, -41.0], [0.1, 1.0, 3.0, 5.0, 6.0])
+    assert_allclose(log_expectation(lambda z: z, mean, sd**2), mean + sd**2 / 2, atol=1e-9)
 
 
 def test_expectation_is_elementwise_over_very_different_variances():

@@ -94,10 +94,8 @@ class ScaleLearner:
         return low, high
 
     def clipped(self, vector: Floats) -> Floats:
-        """Return the vector with its learned scales within their bounds."""
-        bounded = np.append(np.clip(vector[:3], LOWER_BOUNDS, UPPER_BOUNDS), vector[3:])
-        bounded[4:] = np.where(self.gaps, np.clip(vector[4:], *GAP_BOUNDS), vector[4:])
-        return bounded
+        """Return the vector with its learned scales within their bounds, and the others as they are."""
+        return np.where(self.free, np.clip(vector, *self.bounds()), vector)
 
     def score(
         self,

@@ -6,7 +6,7 @@ import pytest
 from models_engine.analysis.reliability import compute_separation, scale_separation, split_half
 from models_engine.covariance.forms import DenseCovariance
 from models_engine.data import Comparisons
-from models_engine.errors import InsufficientData
+from models_engine.errors import InsufficientData, InvalidSetting
 from models_engine.estimators.bradley_terry import BradleyTerry
 from models_engine.posterior import Diagnostics, GaussianPosterior
 from models_engine.simulate import simulate_crowd
@@ -100,6 +100,26 @@ def test_too_little_to_split():
         split_half(one)
     with pytest.raises(InsufficientData, match="5 items compared in both halves"):
         split_half(one, "answers")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"by": "judge"}, "split the judges or the answers"),
+        ({"level": 1.0}, "level"),
+        ({"level": 90}, "level"),
+        ({"level": float("nan")}, "level"),
+        ({"n_splits": 0}, "n_splits is 0"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(wrong, words):
+    rng = np.random.default_rng(0)
+    data = simulate_crowd(rng, 6, 4).pairs(60, rng)
+    with pytest.raises(InvalidSetting, match=words):
+        split_half(data, **wrong)
+    if "level" in wrong:
+        with pytest.raises(InvalidSetting, match=words):
+            scale_separation(BradleyTerry().fit(data), wrong["level"])
 
 
 def test_split_halves_take_best_worst_answers():

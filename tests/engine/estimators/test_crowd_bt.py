@@ -140,6 +140,19 @@ def test_a_warm_start_on_many_labels_matches_a_cold_one_in_fewer_steps():
     assert np.abs(first.utilities() - cold.utilities()).max() > 0.1 * sd.mean(), "the new labels count"
 
 
+@pytest.mark.parametrize("setting", [(1.5, (850.0, 1.5)), (70.0, (8.5, 1.5)), (1.5, (1.2, 1.0))])
+def test_scales_that_were_set_stay_as_set_where_learned_ones_have_bounds(setting):
+    """Annotator 1 has no answers, so that their reliability has its Beta prior, in closed form."""
+    prior_sd, (alpha, beta) = setting
+    data = Comparisons.from_pairs([0] * 5, [1] * 5, [1, 1, 1, 1, 0], [0] * 5, n_items=3, n_annotators=2)
+    found = CrowdBT(prior_sd=prior_sd, reliability=(alpha, beta)).fit(data)
+    assert found.prior_sd == pytest.approx(prior_sd)
+    assert found.crowd == pytest.approx((alpha, beta))
+    size = alpha + beta
+    assert found.annotators.reliability[1] == pytest.approx(alpha / size, abs=1e-4)
+    assert found.annotators.reliability_sd[1] == pytest.approx(np.sqrt(alpha * beta / (size + 1)) / size, rel=1e-2)
+
+
 def test_annotators_who_reverse_the_question_are_detected_and_used():
     rng = np.random.default_rng(7)
     people = simulate_crowd(rng, 20, 12, utility_sd=1.5)
