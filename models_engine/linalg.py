@@ -30,7 +30,7 @@ __all__ = [
 MAX_MATRIX_ITEMS = 5_000  # of more no matrix over all items is made
 MIRROR_WIDTH = 256  # rows of a block: it and its mirror image stay in the cache
 MAX_SWEPT_WIDTH = 10  # width of matrices up to which sweeping many at once is quicker than the blockwise inverse
-SWEPT_NUMBERS = 50_000  # numbers of the matrices that are swept at once: they stay in the cache
+SWEPT_NUMBERS = 60_000  # numbers of the matrices that are swept at once: they stay in the cache, as a narrow block
 
 
 def laplacian(

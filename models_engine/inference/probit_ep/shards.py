@@ -47,6 +47,7 @@ __all__ = [
     "evidence_of",
     "information_of",
     "keep_shards",
+    "largest_changes",
     "local_change",
     "moved_sites",
     "refresh_sites",
@@ -267,6 +268,15 @@ def refresh_sites(
 def local_change(state: ShardState) -> float:
     """Return the largest change of a precision or shift by the update."""
     return 0.0 if state.update is None else largest_change(state.sites, state.update)
+
+
+def largest_changes(shard: Shard, state: ShardState) -> Floats:
+    """Return the largest change of a precision or shift of each annotator by the update, (n_annotators,)."""
+    found = np.zeros(shard.sites.n_annotators)
+    if state.update is not None:
+        for old, new in paired_parameters(state.sites, state.update):
+            np.maximum.at(found, shard.sites.annotator, np.abs(new - old))
+    return found
 
 
 def evidence_of(shard: Shard, answering: ShardAnswering, state: ShardState) -> tuple[float, CutScores | None]:

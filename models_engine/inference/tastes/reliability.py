@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv, expit, log_expit, logsumexp, softmax
+from scipy.special import betaincinv, expit, log_expit, logsumexp
 
 from models_engine.inference.probit_ep.annotator_blocks import Block, build_blocks
 from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, KeptSites, run_ep
@@ -13,7 +13,7 @@ from models_engine.inference.probit_ep.independent_parts import IndependentParts
 from models_engine.inference.probit_ep.known_consensus import KnownConsensus
 from models_engine.inference.probit_ep.pair_sites import PairSites
 from models_engine.inference.probit_ep.site_updates import Sites
-from models_engine.linalg import sum_by_group
+from models_engine.linalg import normalise_rows, sum_by_group
 
 __all__ = [
     "KNOTS",
@@ -32,6 +32,7 @@ SIZES = np.array([0.3, 1.0, 3.0, 10.0, 30.0])
 FIRST_MEAN, FIRST_SIZE = 0.93, 5.0
 KNOTS = np.array([-3.5, -2.0, -1.0, -0.3, 0.4, 1.2, 2.2, 3.5, 6.0])  # log-odds at which the evidence is computed
 FINE = np.linspace(-6.0, 6.0, 241)  # log-odds at which it is interpolated
+FROM_KNOTS = np.stack([np.interp(FINE, KNOTS, one) for one in np.eye(len(KNOTS))], axis=1)  # the weights of the knots
 P_CARELESS = 0.1  # before any answer, where reliabilities are found by evidence; then any reliability is as likely
 MIDDLE = slice(1, 4)  # of KNOTS: needed only for those who may be there
 CLEAR = 12.0  # nats of evidence
@@ -196,16 +197,14 @@ def summarise_evidence(evidence: Floats, judged: NDArray[np.bool_]) -> Reliabili
     everybody are the same as smaller utilities, which plugging in their means cannot tell from each other, so that
     utilities came out 40% too large.   judged (n_annotators,): who has answers.
     """
-    place = np.clip(np.searchsorted(KNOTS, FINE) - 1, 0, len(KNOTS) - 2)
-    share = np.clip((FINE - KNOTS[place]) / (KNOTS[place + 1] - KNOTS[place]), 0.0, 1.0)[:, None]
-    likelihood = (1 - share) * evidence[place] + share * evidence[place + 1]
     uniform = log_expit(FINE) + log_expit(-FINE)  # the density of the log-odds of a uniform reliability
-    posterior = likelihood + (uniform - logsumexp(uniform))[:, None]
-    odds = np.log(P_CARELESS / (1 - P_CARELESS)) + logsumexp(posterior, axis=0) - evidence[-1]
+    posterior = FROM_KNOTS @ evidence
+    posterior += (uniform - logsumexp(uniform))[:, None]
+    mass, log_total = normalise_rows(posterior.T)
+    odds = np.log(P_CARELESS / (1 - P_CARELESS)) + log_total - evidence[-1]
     careless = np.where(judged, expit(odds), P_CARELESS)
     eta, best = expit(FINE), float(expit(KNOTS[-1]))
-    mass = softmax(posterior, axis=0)
-    means, squares = eta @ mass, eta**2 @ mass
+    means, squares = (mass @ np.stack([eta, eta**2], axis=1)).T
     used = np.where(judged & (careless >= 0.5), 1 - means, 0.0)
     mean = careless * means + (1 - careless) * best
     square = careless * squares + (1 - careless) * best**2

@@ -7,11 +7,13 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import expit
 
+from models_engine.executor import InProcess, use_executor
 from models_engine.inference.probit_ep.annotator_blocks import build_blocks
 from models_engine.inference.probit_ep.batched_ep import CrowdPrior, run_ep
 from models_engine.inference.probit_ep.independent_parts import IndependentParts
 from models_engine.inference.probit_ep.known_consensus import KnownConsensus
 from models_engine.inference.probit_ep.pair_sites import PairSites, build_sites
+from models_engine.inference.probit_ep.shards import solve_shard
 from models_engine.inference.probit_ep.site_updates import Sites
 from models_engine.inference.tastes.reliability import KNOTS, P_CARELESS, learn_reliabilities, summarise_evidence
 from models_engine.simulate import simulate_crowd
@@ -43,6 +45,34 @@ def test_evidence_given_the_consensus_is_that_of_ep_run_anew():
     for row, knot in reversed(list(enumerate(KNOTS))):
         lapse = np.full(len(RELIABLE), float(expit(-knot)))
         assert_allclose(known.evidence(replace(crowd, lapse=lapse)), expected[row], atol=0.01)
+
+
+class Counting(InProcess):
+    """Does everything here, and holds how many people were solved each time."""
+
+    def __init__(self) -> None:
+        self.solved: list[int] = []
+
+    def map(self, function, *kept, shared=()):
+        if function is solve_shard:
+            self.solved.append(sum(len(block.annotators) for shard in kept[0] for block in shard.blocks))
+        return super().map(function, *kept, shared=shared)
+
+
+def test_people_who_have_converged_are_not_solved_again():
+    crowd, sites = crowd_and_sites(300)
+    mean = np.linspace(-1.0, 1.0, 25)
+    expected = evidence_anew(sites, crowd, np.zeros((25, 25)), mean)
+    with use_executor(Counting()) as counting:
+        known = KnownConsensus(sites, build_blocks(sites), crowd.taste, mean, Sites.empty(len(sites)))
+        for row, knot in enumerate(KNOTS):
+            begun = len(counting.solved)
+            found = known.evidence(replace(crowd, lapse=np.full(len(RELIABLE), float(expit(-knot)))))
+            assert_allclose(found, expected[row], atol=0.01)
+            solved = counting.solved[begun:]
+            assert solved == sorted(solved, reverse=True)
+    assert counting.solved[0] == len(RELIABLE)
+    assert any(0 < n <= len(RELIABLE) / 2 for n in counting.solved)
 
 
 def test_reliabilities_are_those_of_the_evidence_at_every_knot():
