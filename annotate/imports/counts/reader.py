@@ -12,7 +12,7 @@ from annotate.files.cells import check_characters, shortened
 from annotate.files.layout import read_sheet
 from annotate.files.limits import MAX_KEY, BadFile, Unusable
 from annotate.files.sheets import SheetRow
-from annotate.files.writers import without_apostrophe
+from annotate.files.writers import without_apostrophes
 from annotate.imports.comparisons.actions import LONGEST_NAME
 from annotate.imports.counts.columns import Counting, layout_of
 from annotate.imports.prepared import EVERY, Line, Read
@@ -63,10 +63,10 @@ class CountTable:
         self.check_item(cells["item"], row.place)
         return name, cells["item"], count, exposure
 
-    @staticmethod
-    def cell(row: SheetRow, place: int) -> str:
+    def cell(self, row: SheetRow, place: int) -> str:
         value = row.cells[place] if place < len(row.cells) else ""
-        return without_apostrophe(value.strip()) if isinstance(value, str) else ""
+        text = value.strip() if isinstance(value, str) else ""
+        return without_apostrophes(text) if self.sheet.is_csv else text
 
     def check_name(self, name: str) -> None:
         if not name.strip() or len(name) > LONGEST_NAME:
