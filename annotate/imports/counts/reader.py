@@ -8,7 +8,7 @@ from typing import Any, TextIO
 from django.utils.translation import gettext as _
 
 from annotate.core.numbers import format_integer
-from annotate.files.cells import check_characters, shortened
+from annotate.files.cells import check_characters, shortened, unknown_item
 from annotate.files.layout import read_sheet
 from annotate.files.limits import MAX_KEY, BadFile, Unusable
 from annotate.files.sheets import SheetRow
@@ -85,10 +85,7 @@ class CountTable:
         if key in self.items:
             return
         if not self.counting.create:
-            raise Unusable(
-                _("There is no item with the key “%(key)s” in this project. Correct the key, or import the item first.")
-                % {"key": key[:80]}
-            )
+            raise Unusable(unknown_item(key))
         if not key or len(key) > MAX_KEY:
             raise Unusable(
                 _("The key “%(key)s” has %(length)d characters; an item's key has 1 to %(limit)d.")
