@@ -6,7 +6,8 @@ After the first failure requests are refused at once, and a thread looks twice a
 import json
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from django.core.management.base import CommandError
@@ -149,6 +150,18 @@ def require_database() -> None:
         raise CommandError(
             f"The database cannot be reached ({reason}). Start it, or correct DATABASE_URL, then try again."
         ) from error
+
+
+@contextmanager
+def outages_told(next_step: str) -> Iterator[None]:
+    """Turn a database's failure within a command into CommandError, in words; next_step: what to do then."""
+    try:
+        yield
+    except (DatabaseError, InterfaceError) as error:
+        if outage_of(error) is None:
+            raise
+        reason = str(error).strip().partition("\n")[0]
+        raise CommandError(f"The database failed ({reason}). {next_step}") from error
 
 
 BREAKER = Breaker(probe_server)

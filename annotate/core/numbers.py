@@ -44,6 +44,16 @@ def _without_leading_zero(value: float) -> str:
     return text.removeprefix("0") if text.startswith("0.") else text
 
 
+def is_near_zero(probability: float) -> bool:
+    """Return whether a probability is shown as <.01."""
+    return probability < 0.005
+
+
+def is_near_one(probability: float) -> bool:
+    """Return whether a probability is shown as >.99."""
+    return probability >= 0.995
+
+
 def format_probability(value: Any) -> str:
     """Format a probability as .98, or 0,98 in German.
 
@@ -51,8 +61,8 @@ def format_probability(value: Any) -> str:
     """
     if is_unknown(value):
         return "-"
-    if value < 0.005:
+    if is_near_zero(value):
         return "<" + _without_leading_zero(0.01)
-    if value >= 0.995:
+    if is_near_one(value):
         return ">" + _without_leading_zero(0.99)
     return _without_leading_zero(value)

@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from annotate.files.limits import MAX_FILE_BYTES
-from annotate.files.writers import without_apostrophe
+from annotate.files.writers import without_apostrophes
 from annotate.imports.comparisons.actions import SIDES, Comparison
 from annotate.imports.comparisons.sets import order_in, shared_in, shown_in
 from annotate.labelling.actions import MAX_RESPONSE_MS
@@ -188,7 +188,7 @@ def read_comparisons(path: Path, labels: Mapping[str, Any]) -> Iterator[Comparis
     # Where only winner and loser are known, sides are drawn by lot: a fixed one would pass for a bias towards it.
     rng = random.Random(labels["file"])  # noqa: S311
     for number, row in enumerate(rows_of(path / labels["file"], list(columns.values())), start=1):
-        value = {name: without_apostrophe(row[column]) for name, column in columns.items()}
+        value = {name: without_apostrophes(row[column]) for name, column in columns.items()}
         outcome = labels.get("outcomes", {}).get(value.get("outcome"), value.get("outcome", ""))
         order: tuple[str, ...] = ()
         shared: tuple[int, ...] = ()

@@ -73,6 +73,13 @@ def shortened(text: str) -> str:
     return text if len(text) <= 40 else text[:39] + "…"
 
 
+def unknown_item(key: str) -> str:
+    """Return what is wrong with a row that names an item which the project does not have."""
+    return _("There is no item with the key “%(key)s” in this project. Correct the key, or import the item first.") % {
+        "key": shortened(key)
+    }
+
+
 def names_listed(names: Sequence[str], limit: int = 12) -> str:
     """Return the names, long ones cut; of more than `limit` the first ones and how many more there are."""
     shown = ", ".join(map(shortened, names[:limit]))

@@ -96,7 +96,7 @@ def guess_names(names: Sequence[str], values: Sequence[list[str]], n_rows: int, 
     like_titles = [place for place in free if looks_like_title(values[place], n_rows)]
     like_tags = [place for place in free if looks_like_tags(values[place])]
     named = find(names, TITLE)
-    title = named if named in free and named not in like_tags else next(iter(like_titles), None)
+    title = named if named in free else next(iter(like_titles), None)
     tags = next((place for place in like_tags if place != title), None) if columns.tags is None else columns.tags
     key = title if columns.key is None and title in like_titles else columns.key
     return replace(columns, title=title, key=key, tags=tags)

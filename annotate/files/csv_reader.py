@@ -14,7 +14,7 @@ from annotate.files.cells import is_number
 from annotate.files.column_guessing import KNOWN
 from annotate.files.limits import MAX_FILE_BYTES, BadFile
 from annotate.files.sheets import Sheet, SheetRow
-from annotate.files.writers import without_apostrophe
+from annotate.files.writers import without_apostrophes
 
 DELIMITERS = {
     ",": gettext_lazy("comma"),
@@ -45,10 +45,10 @@ def read(text: str | TextIO, delimiter: str, header: bool) -> Sheet:
     if header:
         columns = [cell.strip() or _("column %(n)d") % {"n": n} for n, cell in enumerate(first[1], 1)]
         if OF_OUR_ITEMS.issubset(columns):
-            rows = ((line, list(map(without_apostrophe, cells))) for line, cells in rows)
-        return Sheet(columns, checked_widths(rows, width))
+            rows = ((line, list(map(without_apostrophes, cells))) for line, cells in rows)
+        return Sheet(columns, checked_widths(rows, width), is_csv=True)
     columns = [_("column %(n)d") % {"n": n} for n in range(1, width + 1)]
-    return Sheet(columns, checked_widths(chain([first], rows), width))
+    return Sheet(columns, checked_widths(chain([first], rows), width), is_csv=True)
 
 
 def filled_rows(text: str | TextIO, delimiter: str) -> Iterator[tuple[int, list[str]]]:

@@ -27,6 +27,7 @@ PICTURE = gettext_lazy("“%(name)s” is a picture or a recording. Upload it un
 BINARY = gettext_lazy("“%(name)s” is not a text file. Upload CSV, TSV, JSON, JSON lines or plain text.")
 SIGNATURES = [
     (b"PK\x03\x04", SPREADSHEET),
+    (b"PK\x05\x06", SPREADSHEET),  # without a file in it
     (b"\xd0\xcf\x11\xe0", SPREADSHEET),
     (b"\x89PNG", PICTURE),
     (b"\xff\xd8\xff", PICTURE),
@@ -57,6 +58,14 @@ def decode(data: bytes, name: str) -> Decoded:
     for signature, message in SIGNATURES:
         if data.startswith(signature):
             raise BadFile(str(message) % {"name": name})
+    if name.lower().endswith(".zip"):
+        raise BadFile(
+            _(
+                "“%(name)s” is called a zip file, but it is none: it is damaged, or it has the wrong name. If it is a "
+                "table, give it a name that ends in .csv and upload it again."
+            )
+            % {"name": name}
+        )
     encoding = encoding_of(data)
     text = decoded(data, encoding, name)
     if "\0" in text:

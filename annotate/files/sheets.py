@@ -17,7 +17,11 @@ class SheetRow(NamedTuple):
 
 @dataclass(frozen=True)
 class Sheet:
-    """`rows` may be read once and may raise BadFile on the way."""
+    """`rows` may be read once and may raise BadFile on the way.
+
+    is_csv: whether our own exports of this format have apostrophes before formulas (annotate.files.writers.guarded).
+    """
 
     columns: list[str]
     rows: Iterable[SheetRow]
+    is_csv: bool = False

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import islice
@@ -16,6 +17,12 @@ CHUNK = 500  # rows encoded at a time
 DANGEROUS = frozenset("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
 APOSTROPHE = "'"
 LOOKED_AT = DANGEROUS | {APOSTROPHE}
+# Where semicolons divide cells, as in a German Excel, such a text begins a cell or a row of its own: our quotation
+# marks stand within a cell there, so they hold nothing together. No formula begins as ;-) does.
+SIGNS = "=+@\uff1d\uff0b\uff0d\uff20-"
+INNER = re.compile(rf"""([;\t\r\n])(?=['"]*[{SIGNS}](?!\)))""")
+GUARDED = re.compile(rf"""([;\t\r\n])'(?=['"]*[{SIGNS}](?!\)))""")
+INNER_SIGN = re.compile(rf"""(;(?:\\?")*)([{SIGNS}])""")
 
 
 def plain(value: Any) -> Any:
@@ -28,18 +35,35 @@ def is_dangerous(text: str) -> bool:
     return text[:1] in LOOKED_AT and text.lstrip(APOSTROPHE)[:1] in DANGEROUS
 
 
-def without_apostrophe(text: str) -> str:
-    """Return the text that `cell` was given."""
-    return text[1:] if text[:1] == APOSTROPHE and is_dangerous(text) else text
+def without_apostrophes(text: str) -> str:
+    """Return the text that `guarded` was given."""
+    if APOSTROPHE not in text:
+        return text
+    if text[0] == APOSTROPHE and is_dangerous(text):
+        text = text[1:]
+    return GUARDED.sub(r"\1", text)
+
+
+def guarded(text: str) -> str:
+    """Return the text with an apostrophe wherever a spreadsheet would begin a cell and run it: at its beginning, and
+    after a semicolon, a tab or a line break. Where it has one by itself it gets one more, so that
+    `without_apostrophes` gives it back."""
+    text = INNER.sub(r"\1'", text)
+    return f"'{text}" if is_dangerous(text) else text
+
+
+def json_cell(value: list[Any] | dict[str, Any]) -> str:
+    """Return JSON in which no formula follows a semicolon: JSON may write any character by its number."""
+    text = json.dumps(value, ensure_ascii=False)
+    return INNER_SIGN.sub(lambda found: f"{found[1]}\\u{ord(found[2]):04x}", text)
 
 
 def cell(value: Any) -> Any:
-    """Return what csv.writer is given: text that a spreadsheet would run with an apostrophe before it, numbers as they
-    are. Text that begins so by itself gets one more, so that `without_apostrophe` gives it back."""
+    """Return what csv.writer is given: text that a spreadsheet would run `guarded`, numbers as they are."""
     if isinstance(value, list | dict):
-        value = json.dumps(value, ensure_ascii=False)
+        return json_cell(value)
     if isinstance(value, str):
-        return f"'{value}" if is_dangerous(value) else value
+        return guarded(value)
     if isinstance(value, bool):
         return "true" if value else "false"
     return plain(value)

@@ -1,7 +1,7 @@
 """Comparisons made elsewhere: how the file is read and what its first rows give, then the import."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from io import StringIO
 from itertools import islice
 from typing import Any
@@ -12,7 +12,6 @@ from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 
 from annotate.files.limits import SMALL, BadFile
-from annotate.files.sheets import Sheet
 from annotate.files.workbooks import decode_table
 from annotate.imports import job as imports_job
 from annotate.imports.comparisons.forms import VotingForm, initial_of, voting_of
@@ -79,7 +78,7 @@ class ComparisonsWizard(Wizard[ParsedComparisons]):
         items = dict(self.project.items.order_by("pk").values_list("key", "pk"))
         source = Votes(StringIO(text, newline=""), self.project, parsed.mapping, items, seed=upload.id)
         rows = iter(source.sheet.rows)
-        source.sheet = Sheet(source.sheet.columns, islice(rows, SMALL))
+        source.sheet = replace(source.sheet, rows=islice(rows, SMALL))
         for read in source.rows():
             parsed.n_rows += 1
             parsed.n_comparisons += len(read.lines)

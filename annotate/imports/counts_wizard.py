@@ -1,7 +1,7 @@
 """Counts made elsewhere: which column is which and what the first rows give, then the import."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from io import StringIO
 from itertools import islice
 from typing import Any
@@ -13,7 +13,6 @@ from django.utils.translation import gettext as _
 
 from annotate.files.layout import read_sheet
 from annotate.files.limits import SMALL, BadFile
-from annotate.files.sheets import Sheet
 from annotate.files.workbooks import decode_table
 from annotate.imports import job as imports_job
 from annotate.imports.counts.columns import Counting, check_count_columns, guess_counts, layout_of
@@ -75,7 +74,7 @@ class CountsWizard(Wizard[ParsedCounts]):
         items = dict(self.project.items.order_by("pk").values_list("key", "pk"))
         source = CountTable(StringIO(text, newline=""), self.project, parsed.mapping, items)
         rows = iter(source.sheet.rows)
-        source.sheet = Sheet(source.sheet.columns, islice(rows, SMALL))
+        source.sheet = replace(source.sheet, rows=islice(rows, SMALL))
         for read in source.rows():
             parsed.n_rows += 1
             if read.problem:

@@ -7,7 +7,7 @@ from typing import Any, TextIO
 from django.core.files.base import ContentFile, File
 from django.utils.translation import gettext as _
 
-from annotate.files.cells import check_characters, shortened, text_in
+from annotate.files.cells import check_characters, shortened, text_in, unknown_item
 from annotate.files.decoding import decode
 from annotate.files.layout import Layout, guess_layout, is_figure, read_sheet
 from annotate.files.limits import MAX_ROWS, BadFile, Unusable
@@ -133,9 +133,7 @@ class FeatureTable:
         return name if name in self.known else text
 
     def unknown(self, key: str) -> str:
-        return _(
-            "There is no item with the key “%(key)s” in this project. Correct the key, or import the item first."
-        ) % {"key": shortened(key)}
+        return unknown_item(key)
 
     def repeated(self, key: str, place: int) -> str:
         return _("The key “%(key)s” is already used in row %(row)d.") % {"key": shortened(key), "row": place}

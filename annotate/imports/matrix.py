@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from annotate.files.cells import shortened
+from annotate.files.cells import shortened, unknown_item
 from annotate.files.limits import MAX_MATRIX_BYTES, MAX_ROWS, BadFile
 from annotate.imports.prepared import EVERY, Line, Read
 from annotate.items.features import MOST_FEATURES
@@ -51,9 +51,7 @@ class Matrix:
 
     def problem_in(self, key: str, values: NDArray[np.float64], place: int, seen: dict[str, int]) -> str:
         if key not in self.known:
-            return _(
-                "There is no item with the key “%(key)s” in this project. Correct the key, or import the item first."
-            ) % {"key": shortened(key)}
+            return unknown_item(key)
         if seen.setdefault(key, place) != place:
             return _("The key “%(key)s” is already used in row %(row)d.") % {"key": shortened(key), "row": seen[key]}
         wrong = np.flatnonzero(~np.isfinite(values))

@@ -71,7 +71,8 @@ def prepare(
             found.n_rows += 1
             if read.problem:
                 note_bad(found, read)
-                writer.writerow([read.place or "", read.problem, *(cell(shortened(value)) for value in read.cells)])
+                cells = map(cell, [read.problem, *map(shortened, read.cells)])
+                writer.writerow([read.place or "", *cells])
             else:
                 note_good(found, read)
                 for line in read.lines:

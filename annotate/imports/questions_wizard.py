@@ -1,7 +1,7 @@
 """Questions that the owner gives: how the file is read and what its first rows give, then the import."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from io import StringIO
 from itertools import islice
 from typing import Any
@@ -13,7 +13,6 @@ from django.utils.translation import gettext as _
 
 from annotate.files.layout import read_sheet
 from annotate.files.limits import SMALL, BadFile
-from annotate.files.sheets import Sheet
 from annotate.files.workbooks import decode_table
 from annotate.imports import job as imports_job
 from annotate.imports.guessing import first_rows
@@ -90,7 +89,7 @@ class QuestionsWizard(Wizard[ParsedQuestions]):
         """Read the first rows. Raises BadFile."""
         source = GivenQuestions(StringIO(text, newline=""), self.project, parsed.mapping, seed=upload.id)
         rows = iter(source.sheet.rows)
-        source.sheet = Sheet(source.sheet.columns, islice(rows, SMALL))
+        source.sheet = replace(source.sheet, rows=islice(rows, SMALL))
         for read in source.rows():
             parsed.n_rows += 1
             parsed.n_merged += read.n_merged

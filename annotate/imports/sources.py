@@ -144,9 +144,9 @@ class Votes:
         is_table = self.voting.format in TABLES
         self.reader: TableReader | ListReader | SetReader
         if self.voting.format == "sets":
-            self.reader = SetReader(self.voting, seed, project)
+            self.reader = SetReader(self.voting, seed, project, self.sheet.is_csv)
         elif is_table:
-            self.reader = TableReader(self.voting, seed, self.columns)
+            self.reader = TableReader(self.voting, seed, self.columns, self.sheet.is_csv)
         else:
             self.reader = ListReader(self.voting, seed, project, list(items))
         people = Annotator.everyone.filter(project=project).exclude(source=Annotator.Source.IMPORT)

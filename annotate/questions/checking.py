@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotate.core.numbers import format_integer
-from annotate.files.cells import shortened
+from annotate.files.cells import shortened, unknown_item
 from annotate.files.limits import Unusable
 from annotate.labelling.plan.given import MAX_PRIORITY
 from annotate.models import Project
@@ -58,10 +58,7 @@ def check_question(k: int, keys: Sequence[str], known: Mapping[str, KnownItem]) 
         )
     for key in keys:
         if key not in known:
-            raise Unusable(
-                _("There is no item with the key “%(key)s” in this project. Correct the key, or import the item first.")
-                % {"key": shortened(key)}
-            )
+            raise Unusable(unknown_item(key))
         if known[key].is_retired:
             raise Unusable(
                 _("The item “%(key)s” is retired, so it is shown to nobody. Restore it first, or name another item.")

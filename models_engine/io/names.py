@@ -6,7 +6,7 @@ from urllib.parse import unquote
 __all__ = ["decode_name", "encode_name", "feature_columns"]
 
 # Formulas in a spreadsheet, separators of a list, characters stripped on reading, and percent-encoding itself.
-UNSAFE = re.compile(r"\A[=+\-@]|\A\s|\s\Z|[;\x00-\x1f\x7f]|%(?=[0-9A-Fa-f]{2})")
+UNSAFE = re.compile(r"\A[=+\-@\uff1d\uff0b\uff0d\uff20]|\A\s|\s\Z|[;\x00-\x1f\x7f]|%(?=[0-9A-Fa-f]{2})")
 
 
 def encode_name(name: str) -> str:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from django.utils.translation import gettext as _
 
 from annotate.files import csv_reader
-from annotate.files.cells import RowError
+from annotate.files.cells import RowError, unknown_item
 from annotate.files.limits import BadFile
 from annotate.files.sheets import Sheet
 
@@ -81,7 +81,7 @@ def problem_in(
     if not item and not tag:
         return _("This row has neither an item nor a tag. Give one of them.")
     if item and item not in items:
-        return _("There is no item with the key “%(key)s” in this project.") % {"key": item[:80]}
+        return unknown_item(item)
     if tag and tag not in tags:
         return _("No item has the tag “%(tag)s”.") % {"tag": tag[:80]}
     return ""

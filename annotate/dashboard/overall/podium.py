@@ -7,7 +7,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from annotate.core.numbers import format_integer, format_probability
+from annotate.core.numbers import format_integer, format_probability, is_near_one, is_near_zero
 from annotate.dashboard.overall.places import Place, may_be_first
 from annotate.dashboard.ranking.headline import quote_title
 
@@ -22,6 +22,18 @@ class Step:
 
     place: Place
     title: str
+
+    @property
+    def chance(self) -> str:
+        """Return the chance to be first, in words; empty where it is unknown."""
+        p = self.place.p_first
+        if p is None:
+            return ""
+        if is_near_one(p):
+            return _("chance to be first above %(p)s") % {"p": format_probability(p).removeprefix(">")}
+        if is_near_zero(p):
+            return _("chance to be first below %(p)s") % {"p": format_probability(p).removeprefix("<")}
+        return _("chance to be first %(p)s") % {"p": format_probability(p)}
 
 
 @dataclass(frozen=True)
@@ -80,7 +92,9 @@ def first_sentence(first: Place, names: Mapping[int, SafeString]) -> SafeString:
     if first.p_first is None:
         return format_html(_("{} leads."), names[first.item_id])
     text = _("{} is first: the chance that none is better is {}.")
-    return format_html(text, names[first.item_id], format_probability(first.p_first))
+    if is_near_one(first.p_first):
+        text = _("{} is first: the chance that none is better is above {}.")
+    return format_html(text, names[first.item_id], format_probability(first.p_first).removeprefix(">"))
 
 
 def with_chance(place: Place, names: Mapping[int, SafeString]) -> SafeString:

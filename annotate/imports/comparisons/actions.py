@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from annotate.audit import record_event
 from annotate.core.errors import UserError
 from annotate.core.transactions import write_transaction
+from annotate.files.cells import unknown_item
 from annotate.imports.comparisons.rows import Checked, raise_overlap, write_labels
 from annotate.labelling.asked_tasks import code_for, is_mixed, project_for_task
 from annotate.labelling.outcomes import EXTRA_OUTCOMES, TIES, main_outcome, n_ranked
@@ -184,10 +185,7 @@ def problems(project: Project, row: Comparison, items: dict[str, int], taken: se
     project = project_for_task(project, task_for(project, row))
     for key in row.shown:
         if key not in items:
-            yield (
-                _("There is no item with the key “%(key)s” in this project. Correct the key, or import the item first.")
-                % {"key": key[:80]}
-            )
+            yield unknown_item(key)
     yield from problems_of_the_set(project, row)
     known = outcomes_of(project)
     if row.outcome not in known:

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from annotate.files.cells import shortened
 from annotate.files.limits import Unusable
 from annotate.files.sheets import SheetRow
-from annotate.files.writers import without_apostrophe
+from annotate.files.writers import without_apostrophes
 from annotate.imports.comparisons.actions import SIDES, Comparison
 from annotate.imports.comparisons.sets import shared_of
 from annotate.imports.comparisons.tables import Voting
@@ -26,8 +26,8 @@ Outcome = Label.Outcome
 class SetReader:
     """Rows to comparisons, each of the kind of task of the project that it answers exactly."""
 
-    def __init__(self, voting: Voting, seed: str, project: Project) -> None:
-        self.voting, self.project = voting, project
+    def __init__(self, voting: Voting, seed: str, project: Project, is_csv: bool) -> None:
+        self.voting, self.project, self.is_csv = voting, project, is_csv
         self.rng = random.Random(seed)  # noqa: S311
         self.texts: dict[str, str] = {}
 
@@ -35,7 +35,7 @@ class SetReader:
         """Raise Unusable."""
         if row.problem:
             raise Unusable(row.problem)
-        values = {what: cell_in(row, place) for what, place in self.voting.columns.items()}
+        values = {what: cell_in(row, place, self.is_csv) for what, place in self.voting.columns.items()}
         shown, groups = self.shown_in(values)
         if self.voting.create:
             self.texts |= {key: key for key in shown}
@@ -55,11 +55,11 @@ class SetReader:
         return tuple(shown), [[key] for key in order]
 
 
-def cell_in(row: SheetRow, place: int) -> str:
+def cell_in(row: SheetRow, place: int, is_csv: bool) -> str:
     cell = row.cells[place] if place < len(row.cells) else ""
     if not isinstance(cell, str):
         return ";".join(key.replace(";", "%3B") for key in cell)
-    return without_apostrophe(cell.strip())
+    return without_apostrophes(cell.strip()) if is_csv else cell.strip()
 
 
 def keys_in(cell: str) -> list[str]:

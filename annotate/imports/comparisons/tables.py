@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy
 from annotate.files.cells import shortened
 from annotate.files.limits import Unusable
 from annotate.files.sheets import SheetRow
-from annotate.files.writers import without_apostrophe
+from annotate.files.writers import without_apostrophes
 from annotate.imports.comparisons.actions import SIDES, Comparison
 from annotate.imports.comparisons.sets import list_text, order_in, shared_in, shown_in
 from annotate.labelling.actions import MAX_RESPONSE_MS
@@ -146,6 +146,7 @@ class TableReader:
     voting: Voting
     seed: str
     names: Sequence[str] = ()
+    is_csv: bool = False
     texts: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -185,7 +186,9 @@ class TableReader:
     def cell(self, row: SheetRow, place: int, own: bool) -> str:
         value: Any = row.cells[place] if place < len(row.cells) else ""
         text = value if isinstance(value, str) else list_text(value)
-        return without_apostrophe(text) if own else text.strip()
+        if not own:
+            return text.strip()
+        return without_apostrophes(text) if self.is_csv else text
 
     def pair(self, values: Mapping[str, str]) -> tuple[tuple[str, ...], str, tuple[str, ...]]:
         left, right, answer = values["left"], values["right"], values["answer"]

@@ -8,11 +8,11 @@ from typing import Any, TextIO
 from django.utils.translation import gettext as _
 
 from annotate.core.numbers import format_integer
-from annotate.files.cells import check_characters, shortened
+from annotate.files.cells import check_characters, shortened, unknown_item
 from annotate.files.layout import read_sheet
 from annotate.files.limits import MAX_KEY, BadFile, Unusable
 from annotate.files.sheets import SheetRow
-from annotate.files.writers import without_apostrophe
+from annotate.files.writers import without_apostrophes
 from annotate.imports.comparisons.actions import LONGEST_NAME
 from annotate.imports.counts.columns import Counting, layout_of
 from annotate.imports.prepared import EVERY, Line, Read
@@ -63,10 +63,10 @@ class CountTable:
         self.check_item(cells["item"], row.place)
         return name, cells["item"], count, exposure
 
-    @staticmethod
-    def cell(row: SheetRow, place: int) -> str:
+    def cell(self, row: SheetRow, place: int) -> str:
         value = row.cells[place] if place < len(row.cells) else ""
-        return without_apostrophe(value.strip()) if isinstance(value, str) else ""
+        text = value.strip() if isinstance(value, str) else ""
+        return without_apostrophes(text) if self.sheet.is_csv else text
 
     def check_name(self, name: str) -> None:
         if not name.strip() or len(name) > LONGEST_NAME:
@@ -85,10 +85,7 @@ class CountTable:
         if key in self.items:
             return
         if not self.counting.create:
-            raise Unusable(
-                _("There is no item with the key “%(key)s” in this project. Correct the key, or import the item first.")
-                % {"key": key[:80]}
-            )
+            raise Unusable(unknown_item(key))
         if not key or len(key) > MAX_KEY:
             raise Unusable(
                 _("The key “%(key)s” has %(length)d characters; an item's key has 1 to %(limit)d.")

@@ -13,7 +13,7 @@ from annotate.files.cells import shortened
 from annotate.files.layout import read_sheet
 from annotate.files.limits import MAX_COMPETITOR, MAX_ROWS, MAX_TEXT, BadFile, Unusable
 from annotate.files.sheets import Cell, SheetRow
-from annotate.files.writers import without_apostrophe
+from annotate.files.writers import without_apostrophes
 from annotate.imports.comparisons.actions import SIDES, Comparison, outcomes_of, problems
 from annotate.imports.comparisons.sets import list_text, shared_of, shown_in
 from annotate.imports.comparisons.tables import WORDS as VOTES
@@ -111,7 +111,8 @@ class GivenQuestions:
         together = list_text if self.asking.format == "keys" else ";".join
         text = value if isinstance(value, str) else together(value)
         cells.check_characters(text)
-        return without_apostrophe(text.strip()) if self.asking.format == "keys" else text.strip()
+        own = self.asking.format == "keys" and self.sheet.is_csv
+        return without_apostrophes(text.strip()) if own else text.strip()
 
     def list_cell(self, row: SheetRow, what: str) -> Cell:
         """Return a cell as it is, a list of JSON still a list; "" where the file has no such column."""

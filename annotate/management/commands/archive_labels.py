@@ -9,6 +9,7 @@ from django.core.checks import Tags
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
+from annotate.core.database_outages import outages_told
 from annotate.models import Project
 from annotate.operations.label_archives.errors import LabelArchiveError
 from annotate.operations.label_archives.moving import archive_labels
@@ -44,6 +45,10 @@ class Command(BaseCommand):
         parser.add_argument("project", type=UUID, help="the project's id, as in its address")
 
     def handle(self, *, project: UUID, **options: Any) -> None:
+        with outages_told("Nothing is lost. Once it is back, run this command again: it goes on where it was."):
+            self.archive(project)
+
+    def archive(self, project: UUID) -> None:
         found = Project.objects.filter(pk=project).first()
         if found is None:
             raise CommandError(f"There is no project {project}; its id is part of the address of its pages.")

@@ -7,6 +7,7 @@ from uuid import UUID
 from django.core.checks import Tags
 from django.core.management.base import BaseCommand, CommandError
 
+from annotate.core.database_outages import outages_told
 from annotate.management.commands.archive_labels import Progress
 from annotate.models import LabelArchive
 from annotate.operations.label_archives.errors import LabelArchiveError
@@ -24,6 +25,10 @@ class Command(BaseCommand):
         parser.add_argument("project", type=UUID, help="the project's id, as in its address")
 
     def handle(self, *, project: UUID, **options: Any) -> None:
+        with outages_told("Nothing is lost. Once it is back, run this command again: it goes on where it was."):
+            self.restore(project)
+
+    def restore(self, project: UUID) -> None:
         archive = LabelArchive.objects.select_related("project").filter(project=project).first()
         if archive is None:
             raise CommandError(f"No labels of a project {project} are in a file.")

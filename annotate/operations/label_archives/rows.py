@@ -157,9 +157,11 @@ def insert_rows(model: type[Any], names: list[str], rows: list[tuple[Any, ...]])
     quoted = ", ".join(connection.ops.quote_name(fields[name].column) for name in names)
     target = f"{connection.ops.quote_name(model._meta.db_table)} ({quoted})"
     if connection.vendor == "postgresql":
-        with connection.cursor() as cursor, cursor.copy(f"COPY {target} FROM STDIN") as copy:
-            for row in rows:
-                copy.write_row(row)
+        # Django turns what the statement itself raises into its own errors, but not what writing to it raises.
+        with connection.wrap_database_errors, connection.cursor() as cursor:
+            with cursor.copy(f"COPY {target} FROM STDIN") as copy:
+                for row in rows:
+                    copy.write_row(row)
         return
     convert = [fields[name].get_db_prep_save for name in names]
     marks = ", ".join(["%s"] * len(names))

@@ -20,11 +20,12 @@ from models_engine.errors import InvalidDesign
 AMOUNTS = ("task_type", "k", "overlap", "n_sets")  # settings that decide how much is asked
 MINUTES_SAID_AS_HOURS = 90
 MANY_ANSWERS = 1_000_000  # nobody comes to the end of more
+FAR = 3  # times as many answers as these people give: a limit that a card need not name
 USUAL_TYPE: str = Project._meta.get_field("task_type").default
 
 
 def describe_presets() -> list[tuple[Preset, str]]:
-    return [(start, describe_preset(start)) for start in PRESETS.values()]
+    return [(start, describe_preset(start, on_card=True)) for start in PRESETS.values()]
 
 
 def with_choices(start: Preset, settings: Mapping[str, Any], size: Mapping[str, int]) -> Preset:
@@ -40,8 +41,11 @@ def with_choices(start: Preset, settings: Mapping[str, Any], size: Mapping[str, 
     return replace(start, settings=start.settings | known, example=replace(one, n_contexts=n_contexts))
 
 
-def describe_preset(start: Preset) -> str:
-    """Return what a project of the start's usual size holds, takes and reaches, in words."""
+def describe_preset(start: Preset, on_card: bool = False) -> str:
+    """Return what a project of the start's usual size holds, takes and reaches, in words.
+
+    on_card: among the starts to choose from, where a limit that nobody reaches says nothing.
+    """
     try:
         design = design_of(start)
     except InvalidDesign:
@@ -53,7 +57,7 @@ def describe_preset(start: Preset) -> str:
         filter(
             None,
             (
-                capacity_text(start),
+                capacity_text(start, on_card),
                 effort_text(start, design),
                 cost_text(start),
                 accuracy_text(start, design),
@@ -63,11 +67,13 @@ def describe_preset(start: Preset) -> str:
     )
 
 
-def capacity_text(start: Preset) -> str:
+def capacity_text(start: Preset, on_card: bool) -> str:
     one, most = start.example, n_held(start)
     values = {"items": format_integer(one.n_items), "most": format_integer(most)}
     if start.settings["overlap"] == NO_LIMIT or most > MANY_ANSWERS:
         return _("With %(items)s items, people can answer without a limit.") % values
+    if on_card and most >= FAR * one.n_people * one.answers_each:
+        return _("With %(items)s items, everybody finds enough to answer.") % values
     held = _("With %(items)s items, people can give at most %(most)s answers.") % values
     if one.n_people * one.answers_each > most:
         held += " " + _("That is fewer than these people would give: some of them would find nothing to answer.")

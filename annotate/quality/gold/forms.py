@@ -8,6 +8,7 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from annotate.files.cells import unknown_item
 from annotate.files.limits import MAX_FILE_BYTES, MAX_KEY
 from annotate.labelling.outcomes import allowed_extra_outcomes
 from annotate.labelling.special_tasks import by_place
@@ -140,8 +141,7 @@ class GoldSetForm(forms.Form):
         keys = [values.get(name, "") for name in self.names("item")]
         for name, key in zip(self.names("item"), keys, strict=True):
             if key and key not in self.found:
-                words = _("There is no item with the key “%(key)s” in this project.")
-                self.add_error(name, words % {"key": key[:80]})
+                self.add_error(name, unknown_item(key))
             elif key and keys.count(key) > 1:
                 self.add_error(name, _("An item is named twice. Name %(n)d different items.") % {"n": len(keys)})
         if not self.errors and len({self.found[key].context_id for key in keys}) > 1:

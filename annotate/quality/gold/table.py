@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from django.utils.translation import gettext as _
 
 from annotate.files import csv_reader
-from annotate.files.cells import RowError
+from annotate.files.cells import RowError, unknown_item
 from annotate.files.limits import BadFile
 from annotate.files.sheets import Sheet, SheetRow
 from annotate.labelling.outcomes import allowed_extra_outcomes, main_outcome, n_ranked
@@ -100,7 +100,7 @@ def parse_row(project: Project, row: SheetRow, places: Mapping[str, int], items:
     keys = [cell[f"item_{n}"] for n in range(1, project.k + 1)]
     for key in keys:
         if key not in items:
-            raise InvalidRow(_("There is no item with the key “%(key)s” in this project.") % {"key": key[:80]})
+            raise InvalidRow(unknown_item(key))
     if len(set(keys)) != len(keys):
         raise InvalidRow(_("An item is named twice. Name %(n)d different items.") % {"n": project.k})
     outcome, named, shared = parse_right_answer(project, cell["answer"], keys)

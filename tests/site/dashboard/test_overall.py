@@ -11,6 +11,8 @@ from django.test import Client
 from django.urls import reverse
 
 from annotate.criteria import list_criteria
+from annotate.dashboard.overall.places import Place
+from annotate.dashboard.overall.podium import podium
 from annotate.dashboard.overall.queries import overall_of
 from annotate.fitting.overall import load_criterion, total_of
 from annotate.fitting.weights import carry_weights, weights_of
@@ -77,6 +79,7 @@ def test_the_page_has_podium_table_and_weights(fitted, alice, vera):
         assert html.count('class="podium-step') == 3
         assert "75%" in html
         assert "leads so far" in html or "is first" in html
+        assert html.count(" · chance to be first ") == 3
     assert "Set the weights" not in html
 
 
@@ -175,3 +178,20 @@ def test_a_link_shows_the_total_to_anybody(fitted, alice):
 def test_erasing_a_person_takes_the_total_away(fitted):
     delete_fits_since(fitted, NOW - timedelta(days=1))
     assert not DerivedRanking.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("p", "step", "sentence"),
+    [
+        (0.999, "chance to be first above .99", "is first: the chance that none is better is above .99."),
+        (0.97, "chance to be first .97", "is first: the chance that none is better is .97."),
+        (0.6, "chance to be first .60", "leads so far."),
+    ],
+)
+def test_chances_are_said_in_words(p, step, sentence):
+    figures = (0.0, 1.0, -1.0, 1.0, 50.0, 40.0, 60.0, 1.0, None, None, "", 9)
+    places = [Place(n, n, 1, 2, *figures, p_first=chance) for n, chance in ((1, p), (2, 1 - p))]
+    found = podium(places, {1: "Heron", 2: "Otter"}, n_items=3)
+    assert found.steps[0].chance == step
+    assert sentence in found.sentence
+    assert found.steps[1].chance.replace("below ", "").startswith("chance to be first .")

@@ -239,10 +239,11 @@ def other_project(project, **values) -> Project:
 
 
 @pytest.mark.parametrize("encode", [csv_chunks, jsonl_chunks])
-def test_our_own_export_comes_back_as_it_was(project, encode):
-    make_labels(project, [make_annotator(project, name) for name in ("Otter", "=SUM(A1)")], 14)
+@pytest.mark.parametrize("comment", ["=1+1", "'=1+1", "x;=1+1", "x;'=1+1"])
+def test_our_own_export_comes_back_as_it_was(project, encode, comment):
+    make_labels(project, [make_annotator(project, name) for name in ("Otter", "=SUM(A1)", "'=SUM(A1)")], 14)
     Label.objects.filter(pk=Label.objects.first().pk).update(voided_at=NOW, void_reason="undone")
-    Label.objects.filter(pk=Label.objects.last().pk).update(comment="=1+1", response_ms=1500)
+    Label.objects.filter(pk=Label.objects.last().pk).update(comment=comment, response_ms=1500)
     names = [column.name for column in label_table.COLUMNS]
     content = b"".join(encode(names, label_table.rows(Criterion(project))))
     copy = other_project(project)
@@ -250,7 +251,7 @@ def test_our_own_export_comes_back_as_it_was(project, encode):
     assert (job.state, job.n_bad) == ("done", 1)
     assert said(copy) == said(project)[1:]
     last = Label.objects.filter(project=copy).order_by("pk").last()
-    assert (last.comment, last.response_ms, last.app_version) == ("=1+1", 1500, "import")
+    assert (last.comment, last.response_ms, last.app_version) == (comment, 1500, "import")
 
 
 def as_preflib(project: Project) -> bytes:

@@ -62,6 +62,8 @@ def test_other_scripts_survive(text, encoding):
         (b" \n\t\n", "a.csv", "is empty"),
         (b"\xef\xbb\xbf", "a.csv", "is empty"),
         (b"PK\x03\x04 and so on", "items.xlsx", "workbook"),
+        (b"PK\x05\x06" + bytes(18), "items.zip", "zip file"),
+        (TEXT.encode(), "items.zip", "called a zip file, but it is none"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "items.xls", "workbook"),
         (b"\x89PNG\r\n\x1a\n", "picture.csv", "is a picture"),
         (b"%PDF-1.7", "items.pdf", "not a text file"),

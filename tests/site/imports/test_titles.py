@@ -55,6 +55,11 @@ def test_a_column_of_names_that_repeat_is_a_title_but_no_key():
     assert columns_of(essays("Pupil,Class,Essay", pupils=[*PUPILS, "Anna Berg"])) == Columns(text=2, tags=1, title=0)
 
 
+def test_a_column_called_title_is_the_title_however_often_one_comes():
+    rows = "\n".join(f"{'On holidays' if n % 2 else 'On school'},Essay number {n} of many" for n in range(8))
+    assert columns_of(f"title,essay\n{rows}".encode()) == Columns(text=1, title=0)
+
+
 def test_numbers_are_neither_title_nor_tags():
     rows = "\n".join(f"{n},{n % 2},A text that is somewhat longer {n}" for n in range(6))
     assert columns_of(f"votes,stance,essay\n{rows}".encode()) == Columns(text=2)

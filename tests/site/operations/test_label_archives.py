@@ -3,6 +3,8 @@
 import io
 import random
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 
 import pyarrow.parquet as parquet
@@ -11,6 +13,7 @@ from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from django.core.management import CommandError, call_command
 from django.core.management.base import OutputWrapper
+from django.db import connection
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -146,6 +149,36 @@ def test_a_command_that_is_killed_goes_on_where_it_was(archived, n_pieces):
     assert 0 < Presentation.objects.count() < len(before["Presentation"])
     with pytest.raises(CommandError, match="being brought back"):
         archive(archived)
+    restore(archived)
+    assert everything() == before
+
+
+@contextmanager
+def database_that_fails() -> Iterator[None]:
+    """SQLite takes no changes; a server ends the connection, as where it is stopped."""
+    connection.ensure_connection()
+    if connection.vendor == "sqlite":
+        connection.connection.execute("PRAGMA query_only = 1")
+        yield
+        connection.connection.execute("PRAGMA query_only = 0")
+    else:
+        with connection.copy().cursor() as other:
+            other.execute("SELECT pg_terminate_backend(%s)", [connection.connection.info.backend_pid])
+        yield
+        connection.close()
+
+
+@pytest.mark.parametrize("command", ["archive_labels", "restore_labels"])
+def test_a_database_that_fails_is_told_in_words(archived, command):
+    before = everything()
+    if command == "restore_labels":
+        archive(archived)
+    with (
+        database_that_fails(),
+        pytest.raises(CommandError, match=r"The database failed \(.+\)\. .*run this command again"),
+    ):
+        call_command(command, str(archived.pk), verbosity=0)
+    archive(archived)
     restore(archived)
     assert everything() == before
 

@@ -117,6 +117,8 @@ def test_the_cards_say_what_a_project_of_that_size_holds_and_takes(alice):
     assert shown.count("Scores are known") == 7, "not where every prompt has a ranking of its own"
     translations = "With 200 items, people can give at most 900 answers."
     assert translations in shown, "50 sources of 4 translations make 6 pairs each, three times"
+    assert "With 24 items, everybody finds enough to answer." in shown, "a jury gives 90 answers of 31,878"
+    assert "31,878" not in shown
 
 
 def typed_form(client, start, **changes):
@@ -205,6 +207,14 @@ def test_the_choice_comes_first_and_says_what_each_is(alice):
     for start in PRESETS.values():
         assert f"?start={start.key}" in shown
         assert str(start.title) in shown
+
+
+def test_the_last_card_offers_the_preview_once(project, alice):
+    Project.objects.filter(pk=project.pk).update(state="draft")
+    client, preview = signed_in(alice), f'href="{reverse("preview", args=[project.pk])}"'
+    shown = {name: page(client, project, name).partition("<main")[2] for name in ("setup", "share")}
+    assert "Open the project" in shown["setup"]
+    assert {name: html.count(preview) for name, html in shown.items()} == {"setup": 1, "share": 1}
 
 
 def test_another_start_keeps_what_was_typed(alice):

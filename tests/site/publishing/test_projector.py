@@ -52,6 +52,13 @@ def test_anybody_sees_the_podium_and_the_first_places(link):
     assert not response.cookies
 
 
+def test_names_are_shown_whole(link):
+    long = "A square with trees, benches, water and shade for everybody who lives around it and all who come to visit"
+    link.project.items.filter(body=NAMES[0]).update(name=long)
+    html = html_of(live(link))
+    assert html.count(f">{long}<") == 2, "on the podium and in the table"
+
+
 def test_a_page_that_asks_again_gets_only_what_changed(link):
     first = html_of(live(link, **HTMX))
     assert "<html" not in first
