@@ -27,7 +27,6 @@ __all__ = ["BradleyTerry"]
 
 Floats = NDArray[np.float64]
 Problem = DavidsonProblem | GradedProblem
-MAX_AUTO_ITEMS = 500  # up to which variational inference takes about a second
 MAX_SCALE_ITEMS = 1_000  # from whose pairs a prior_sd is learned
 
 
@@ -35,9 +34,10 @@ MAX_SCALE_ITEMS = 1_000  # from whose pairs a prior_sd is learned
 class BradleyTerry:
     """Model P(left preferred) = 1/(1+exp(-(f_left - f_right))), f_i ~ N(0, prior_sd^2) (Bradley & Terry 1952).
 
-    prior_sd: prior standard deviation of a utility, in logits; None learns it by the evidence (MacKay 1992), so that
-        intervals cover whatever the scale of the data, and averages over what is open about it, up to 2,000 items; use
-        variational inference with it. The posterior's prior_sd is then the likeliest.
+    prior_sd: prior standard deviation of a utility, in logits; None learns it by the evidence of variational inference
+        (MacKay 1992), so that intervals cover whatever the scale of the data: of more than 1,000 items, from the pairs
+        among 1,000 neighbours where the mode is found. The posterior's prior_sd is then the likeliest; variational
+        inference averages over what is open about it.
     inference: "map" is the mode with Laplace's covariance, at any size. "variational" is the Gaussian closest to the
         posterior (Opper & Archambeau 2009): below about 50 comparisons per item its means are less biased and its
         intervals cover better, up to 2,000 items; above, the mode is found in its place and the message says so. "auto"
@@ -82,7 +82,7 @@ class BradleyTerry:
                 lambda: by_mode.fit(data, start, rng, progress),
             )
         log = FitLog(self.max_iterations, progress)
-        variational = self.inference == "variational" or (self.inference == "auto" and data.n_items <= MAX_AUTO_ITEMS)
+        variational = self.inference == "variational" or (self.inference == "auto" and data.n_items <= MAX_DENSE_ITEMS)
         found = (self._find_nearest if variational else self._find_mode)(self._answers(data), start, log)
         problem, converged = found.problem, found.converged and bool(np.isfinite(found.x).all())
         text = (
