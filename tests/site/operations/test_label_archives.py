@@ -168,6 +168,7 @@ def database_that_fails() -> Iterator[None]:
         connection.close()
 
 
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("command", ["archive_labels", "restore_labels"])
 def test_a_database_that_fails_is_told_in_words(archived, command):
     before = everything()
