@@ -75,11 +75,12 @@ class FitSpec:
 
 @dataclass(frozen=True)
 class ColdFit:
-    """rows of ranking.csv, and of predicted.csv."""
+    """rows of ranking.csv, and of predicted.csv; hyperparameters: what was fitted or set besides utilities."""
 
     rows: list[CsvRow]
     predicted: list[CsvRow]
     diagnostics: Diagnostics
+    hyperparameters: dict[str, float]
 
 
 def write_labels(folder: Path, data: Comparisons, items: Sequence[str], annotators: Sequence[str]) -> Labels:
@@ -149,6 +150,7 @@ def write_record(
         "converged": fit.diagnostics.converged,
         "n_iterations": fit.diagnostics.n_iterations,
         "seconds": fit.diagnostics.seconds,
+        "hyperparameters": {name: value for name, value in fit.hyperparameters.items() if np.isfinite(value)},
     }
     write_json(folder / "record.json", record)
     return record
@@ -205,7 +207,7 @@ def fit_cold(labels: Labels | Counts, spec: FitSpec, progress: Progress | None =
     if isinstance(labels, Labels):
         options = (spec.level, spec.k, spec.seed)
         predicted = predicted_rows(posterior, labels, spec.predicted, ranked, *options)
-    return ColdFit(list(rows), predicted, posterior.diagnostics)
+    return ColdFit(list(rows), predicted, posterior.diagnostics, posterior.hyperparameters())
 
 
 def _read_labels(folder: Path) -> Labels:

@@ -101,12 +101,14 @@ def write_texts(criterion: Criterion, folder: Path) -> None:
 
 def r_script(record: Mapping[str, Any]) -> str:
     """Return analysis.R for the estimator of the record, with its settings where it has them."""
-    settings = DEFAULTS | {name: value for name, value in record["settings"].items() if value is not None}
-    if record["estimator"] != "BradleyTerry":
-        settings = DEFAULTS
+    settings: Mapping[str, Any] = DEFAULTS
+    learned = DEFAULTS["prior_sd"]
+    if record["estimator"] == "BradleyTerry":
+        settings, learned = DEFAULTS | record["settings"], record["hyperparameters"]["prior_sd"]
     text = (SCRIPTS / "analysis.R").read_text(encoding="utf-8")
-    for name, value in {**{name: settings[name] for name in DEFAULTS}, "estimator": record["estimator"]}.items():
-        text = text.replace(f"@{name}@", str(value))
+    values = {name: settings[name] for name in DEFAULTS} | {"estimator": record["estimator"], "learned_sd": learned}
+    for name, value in values.items():
+        text = text.replace(f"@{name}@", "NA" if value is None else str(value))
     return text
 
 

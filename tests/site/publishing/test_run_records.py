@@ -35,6 +35,8 @@ from tests.paths import ROOT
 from tests.site.factories import make_labels
 from tests.site.pages import HTMX, signed_in
 
+AVERAGED = {"inference": "auto", "prior_sd": None}  # over scales
+
 
 @pytest.fixture
 def fitted(project) -> Project:
@@ -257,7 +259,7 @@ def test_the_r_script_repeats_bradley_terry_and_says_where_it_does_not(package, 
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("options", [{}, {"inference": "variational", "prior_sd": 4.0}, {"ties": "half"}])
+@pytest.mark.parametrize("options", [{}, {"inference": "variational", "prior_sd": 4.0}, {"ties": "half"}, AVERAGED])
 @pytest.mark.parametrize(("k", "tied", "mixed"), [(2, 0, 0), (4, 0, 0), (4, 1, 0), (4, 0, 1), (4, 1, 1)])
 def test_the_r_script_agrees_on_pairs_best_and_worst_and_shared_places(tmp_path, options, k, tied, mixed):
     """Items apart, ties, wide priors, parts that nothing connects, and names that a list would break; mixed: with pairs

@@ -1,13 +1,16 @@
 # Repeats the ranking of this folder in base R, without further packages: Rscript analysis.R
 #
 # It fits the Bradley-Terry model with Davidson's ties and a normal prior on utilities, by the nearest normal
-# distribution (Opper & Archambeau 2009) or, for "map" and more than 2,000 items, at the mode. Where the ranking was
-# computed by BradleyTerry, utilities agree with ranking.csv to the tolerance below. Other estimators are not repeated
-# here: the script then says so and prints how the Bradley-Terry utilities correlate with the published ranking.
+# distribution (Opper & Archambeau 2009) or, for "map" and many items, at the mode. Where no standard deviation of the
+# prior was set, it is learned by the evidence and averaged over; at the mode the one that was learned is used. Where
+# the ranking was computed by BradleyTerry, utilities agree with ranking.csv to the tolerance below. Other estimators
+# are not repeated here: the script then says so and prints how the Bradley-Terry utilities correlate with the
+# published ranking.
 
 estimator <- "@estimator@"
 inference <- "@inference@"
-prior_sd <- @prior_sd@
+prior_sd <- @prior_sd@  # NA where it is learned
+learned_sd <- @learned_sd@  # what was learned
 tie_sd <- @tie_sd@
 ties_as <- "@ties@"
 tolerance <- 1e-4
@@ -64,6 +67,7 @@ ties <- total_of(pairs[, 4] * tied)
 total <- wins + losses + ties
 has_tie <- sum(ties) > 0
 is_mode <- inference == "map" || n > 2000
+if (is_mode && is.na(prior_sd)) prior_sd <- learned_sd
 
 # --- Nodes for the standard normal distribution: 15 of Gauss and Hermite (Golub & Welsch 1969) for margins of a
 # --- standard deviation of at most 2.2, else equidistant ones, at most 1.2 logits apart -------------------------------
@@ -115,7 +119,7 @@ spread <- function(values) {  # from pairs to items
   found[rows] <- found[rows] - down
   found
 }
-precision_of <- function(weights) {
+precision_of <- function(weights, prior_sd) {
   found <- diag(1 / prior_sd^2, n)
   by_pair <- rowsum(weights, pair, reorder = FALSE)[pair]
   found[cbind(low, high)] <- -by_pair
@@ -124,38 +128,82 @@ precision_of <- function(weights) {
   found
 }
 
-# --- Damped steps until nothing moves ---------------------------------------------------------------------------------
+# --- Damped steps until nothing moves, from where the last fit ended --------------------------------------------------
 
 f <- numeric(n)
 log_nu <- if (has_tie) 0 else -Inf
 weights <- total / 4
-converged <- FALSE
-for (iteration in 1:500) {
-  covariance <- chol2inv(chol(precision_of(weights)))
-  spreads <- diag(covariance)
-  variance <- if (is_mode) numeric(length(low)) else
-    pmax(spreads[low] + spreads[high] - 2 * covariance[cbind(low, high)], 0)
-  if (!is_mode) widen(variance)
-  a <- averaged(f[low] - f[high], variance, ifelse(can_tie, log_nu, -Inf))
-  slope <- spread(wins * (a$q + a$tie / 2) - losses * (a$p + a$tie / 2) + ties * (a$q - a$p) / 2) - f / prior_sd^2
-  step <- covariance %*% slope
-  nuisance <- 0
-  if (has_tie) {
-    border <- spread(total * a$cross)
-    corner <- sum(total * a$tie_bend) + 1 / tie_sd^2
-    nu_slope <- sum(ties * (a$p + a$q) - (wins + losses) * a$tie) - log_nu / tie_sd^2
-    reach <- covariance %*% border
-    nuisance <- as.vector((nu_slope - sum(border * step)) / (corner - sum(border * reach)))
-    step <- step - reach * nuisance
-    log_nu <- log_nu + 0.5 * nuisance
+fit_at <- function(prior_sd) {
+  converged <- FALSE
+  for (iteration in 1:500) {
+    covariance <- chol2inv(chol(precision_of(weights, prior_sd)))
+    spreads <- diag(covariance)
+    variance <- if (is_mode) numeric(length(low)) else
+      pmax(spreads[low] + spreads[high] - 2 * covariance[cbind(low, high)], 0)
+    if (!is_mode) widen(variance)
+    a <- averaged(f[low] - f[high], variance, ifelse(can_tie, log_nu, -Inf))
+    slope <- spread(wins * (a$q + a$tie / 2) - losses * (a$p + a$tie / 2) + ties * (a$q - a$p) / 2) - f / prior_sd^2
+    step <- covariance %*% slope
+    nuisance <- 0
+    if (has_tie) {
+      border <- spread(total * a$cross)
+      corner <- sum(total * a$tie_bend) + 1 / tie_sd^2
+      nu_slope <- sum(ties * (a$p + a$q) - (wins + losses) * a$tie) - log_nu / tie_sd^2
+      reach <- covariance %*% border
+      nuisance <- as.vector((nu_slope - sum(border * step)) / (corner - sum(border * reach)))
+      step <- step - reach * nuisance
+      log_nu <<- log_nu + 0.5 * nuisance
+    }
+    f <<- f + 0.5 * as.vector(step)
+    bend <- total * a$bend
+    moved <- max(abs(step), abs(nuisance), abs(bend - weights))
+    weights <<- (weights + bend) / 2
+    if (moved < 1e-9) { converged <- TRUE; break }
   }
-  f <- f + 0.5 * as.vector(step)
-  bend <- total * a$bend
-  moved <- max(abs(step), abs(nuisance), abs(bend - weights))
-  weights <- (weights + bend) / 2
-  if (moved < 1e-9) { converged <- TRUE; break }
+  if (!converged) cat(sprintf("Not converged after 500 steps; the last moved something by %.2g.\n", moved))
+  (sum(f^2) + sum(spreads)) / prior_sd^2 - n - log(prior_sd / 1.5)  # slope of the log evidence by log prior_sd
 }
-if (!converged) cat(sprintf("Not converged after 500 steps; the last moved something by %.2g.\n", moved))
+
+# --- The prior's standard deviation: the likeliest, and the average over nodes around it, a standard deviation of its
+# --- logarithm apart; the log evidence is the integral of its slopes, quadratic between nodes --------------------------
+
+integral <- function(x, y) {  # over the first two of three points, of the quadratic through all
+  bend <- ((y[3] - y[2]) / (x[3] - x[2]) - (y[2] - y[1]) / (x[2] - x[1])) / (x[3] - x[1])
+  (x[2] - x[1]) * (y[1] + y[2]) / 2 - bend * (x[2] - x[1])^3 / 6
+}
+if (is.na(prior_sd)) {
+  slope_at <- function(position) fit_at(exp(position))
+  mode <- uniroot(slope_at, log(1.5) + c(-1, 1), extendInt = "downX", tol = 1e-10)$root
+  beside <- c(mode + 0.1, slope_at(mode + 0.1))
+  at_mode <- c(mode, slope_at(mode))
+  deviation <- sqrt(0.1 / max(at_mode[2] - beside[2], 0.025))
+  if (deviation > 0.05) {
+    likeliest <- list(f, log_nu, weights)
+    sum_of_weights <- 1
+    sum_of_f <- f
+    for (step in c(deviation, -deviation)) {
+      f <- likeliest[[1]]
+      log_nu <- likeliest[[2]]
+      weights <- likeliest[[3]]
+      last <- at_mode
+      before <- beside
+      density <- 0
+      for (number in 1:12) {
+        node <- c(last[1] + step, slope_at(last[1] + step))
+        density <- density + integral(c(last[1], node[1], before[1]), c(last[2], node[2], before[2]))
+        if (density < -6) break
+        sum_of_weights <- sum_of_weights + exp(density)
+        sum_of_f <- sum_of_f + exp(density) * f
+        if (number == 1) beside <- node
+        before <- last
+        last <- node
+      }
+    }
+    f <- sum_of_f / sum_of_weights
+  }
+} else {
+  fit_at(prior_sd)
+}
 
 # --- Beside the ranking: utilities are centred within each connected part ---------------------------------------------
 
