@@ -13,6 +13,7 @@ from models_engine.analysis.metrics import calibration_slope, coverage
 from models_engine.data import Comparisons
 from models_engine.errors import InvalidData, InvalidSetting, NotConverged
 from models_engine.estimators.bradley_terry import BradleyTerry
+from models_engine.graphs import PairGraph
 from models_engine.inference.davidson import mode as davidson_mode
 from models_engine.inference.davidson.mode import DavidsonProblem, PairCounts
 from models_engine.simulate import simulate_crowd
@@ -318,6 +319,35 @@ def test_intervals_cover():
             slope.append(calibration_slope(posterior, people.utilities))
         assert band[0] <= np.mean(covered) <= band[1], (settings, options, np.mean(covered))
         assert slopes[0] <= np.mean(slope) <= slopes[1], (settings, options, np.mean(slope))
+
+
+def test_neighbours_are_reached_from_the_largest_part_first():
+    """A chain of five, a pair, and an item alone; a chain is next to each other along itself."""
+    graph, _ = PairGraph.of(np.array([3, 4, 5, 6, 0]), np.array([4, 5, 6, 7, 1]), 8)
+    assert graph.neighbourhood(3).tolist() == [3, 4, 5]
+    assert graph.neighbourhood(6).tolist() == [0, 3, 4, 5, 6, 7]
+    assert graph.neighbourhood(20).tolist() == list(range(8))
+    pairs = Comparisons.from_pairs([7, 0, 4], [6, 1, 3], [1, 0.5, 0], n_items=8).pairs()
+    among, rows = pairs.among(graph.neighbourhood(6))
+    assert rows.tolist() == [True, False, True], "1 is not among them"
+    assert list(zip(among.left.tolist(), among.right.tolist(), strict=True)) == [(5, 4), (2, 1)]
+    fewer, rows = pairs.among(graph.neighbourhood(3))
+    assert (rows.tolist(), fewer.left.tolist(), fewer.right.tolist()) == ([False, False, True], [1], [0])
+    assert among.n_items == 6
+
+
+@pytest.mark.slow
+def test_the_scale_of_many_items_is_learned_from_a_thousand():
+    """Of 1,500 items with ten pairs each, some two thirds of them among the thousand."""
+    rng = np.random.default_rng(0)
+    utilities, left = 2.0 * rng.normal(size=1_500), rng.integers(0, 1_500, 7_500)
+    right = (left + rng.integers(1, 1_500, 7_500)) % 1_500
+    won = rng.random(7_500) < expit(utilities[left] - utilities[right])
+    data = Comparisons.from_pairs(left, right, won.astype(float), n_items=1_500)
+    posterior = BradleyTerry(prior_sd=None).fit(data)
+    assert posterior.diagnostics.converged
+    assert posterior.prior_sd == pytest.approx(2.0, rel=0.15)
+    assert coverage(posterior, utilities) == pytest.approx(0.9, abs=0.06)
 
 
 def test_a_warm_start_saves_steps():
