@@ -1,14 +1,12 @@
 """A plugin of pytest that prints the CPU seconds of files and tests, those of the processes they start among them.
 
-`pytest -n 0 -p tests.cpu_table tests/browser`. Of a busy machine they say more than times do. Linux only.
+`pytest -p tests.cpu_table tests/browser`. Of a busy machine they say more than times do. Linux only.
 """
 
 import ctypes
 import os
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,6 +14,7 @@ import pytest
 TICKS = os.sysconf("SC_CLK_TCK")
 PR_SET_CHILD_SUBREAPER = 36
 N_TESTS = 30  # printed, the dearest first
+START = pytest.StashKey[float]()
 seconds_of: Counter[str] = Counter()
 
 
@@ -39,24 +38,29 @@ def tree_seconds() -> float:
     return total
 
 
-@contextmanager
-def noted(item: pytest.Item) -> Iterator[None]:
-    start = tree_seconds()
-    try:
-        yield
-    finally:
-        seconds_of[item.nodeid] += tree_seconds() - start
-
-
 def pytest_configure() -> None:
     """What outlives its parent is counted on as a child of this process."""
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item):
-    with noted(item):
+def pytest_runtest_setup(item: pytest.Item):
+    item.stash[START] = tree_seconds()
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item):
+    """The report of this phase brings the figure from the process that ran the test, and --junitxml writes it."""
+    try:
         return (yield)
+    finally:
+        item.user_properties.append(("cpu", round(tree_seconds() - item.stash[START], 3)))
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.when == "teardown":
+        seconds_of[report.nodeid] += dict(report.user_properties)["cpu"]
 
 
 def pytest_terminal_summary(terminalreporter) -> None:
