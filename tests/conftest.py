@@ -94,8 +94,8 @@ def answer_one(
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """One process more than cores for `-n auto`: tests wait for browsers, servers and workers that they started."""
-    return (os.cpu_count() or 1) + 1
+    """Two processes more than cores for `-n auto`: tests wait for browsers, servers and workers that they started."""
+    return (os.cpu_count() or 1) + 2
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses

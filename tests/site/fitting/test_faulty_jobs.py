@@ -93,6 +93,7 @@ def check_crossed(site: Site, project, message: str, seconds: float = 110) -> No
     assert json.loads(event.details["message"]) == json.loads(state.error)
 
 
+@pytest.mark.embedded  # limits and places go by the clock and the operating system, not by the database
 def test_fits_that_cross_a_limit_fail_alone_and_say_so(site):  # noqa: F811
     """How one that hangs ends: test_a_fit_that_turns_out_long_..."""
     site.env |= {"WORKER_JOB_SECONDS": "120", "WORKER_JOB_CPU_SECONDS": "1", "WORKER_JOB_MEMORY_MB": "200"}
@@ -120,6 +121,7 @@ def test_two_engines_try_it_no_more_often_than_one(site):  # noqa: F811
         assert two.started_at - one.finished_at >= retry_pause(attempt)
 
 
+@pytest.mark.embedded  # limits and places go by the clock and the operating system, not by the database
 def test_while_a_fit_hangs_others_are_fitted_at_once(site):  # noqa: F811
     """Those of some seconds as well. And with a killed worker even the process ends that never looks up."""
     hanging, healthy = site.project("Hanging", "Hanging"), site.project("Healthy")

@@ -232,6 +232,7 @@ def test_the_package_says_what_every_column_means(package, fitted):
     assert (package / "preregistration.json").read_text(encoding="utf-8") == frozen.document
 
 
+@pytest.mark.embedded
 @pytest.mark.process
 def test_the_python_script_repeats_the_ranking(package):
     bare = {name: value for name, value in os.environ.items() if not name.startswith("DJANGO")}
@@ -243,6 +244,7 @@ def test_the_python_script_repeats_the_ranking(package):
     assert "The ranking published on the site differs" in done.stdout
 
 
+@pytest.mark.embedded
 @pytest.mark.process
 @pytest.mark.parametrize("estimator", ["BradleyTerry", "CrowdBT"])
 def test_the_r_script_repeats_bradley_terry_and_says_where_it_does_not(package, estimator):
@@ -258,6 +260,7 @@ def test_the_r_script_repeats_bradley_terry_and_says_where_it_does_not(package, 
     assert len(rows_of(package / "ranking_by_R.csv")) == 5
 
 
+@pytest.mark.embedded
 @pytest.mark.process
 @pytest.mark.parametrize("options", [{}, {"inference": "variational", "prior_sd": 4.0}, {"ties": "half"}, AVERAGED])
 @pytest.mark.parametrize(("k", "tied", "mixed"), [(2, 0, 0), (4, 0, 0), (4, 1, 0), (4, 0, 1), (4, 1, 1)])
