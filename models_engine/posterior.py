@@ -46,6 +46,8 @@ class BasePosterior(ABC):
     diagnostics: Diagnostics
     likelihood: Likelihood
     annotators: AnnotatorSummary
+    prior_sd: float | None
+    prior_shape: float | None
 
     @property
     @abstractmethod
@@ -86,9 +88,11 @@ class BasePosterior(ABC):
         return self.log_pairs(left, right, outcome, sided)
 
     def hyperparameters(self) -> dict[str, float]:
-        """Return what was fitted or set besides utilities, by name: tie parameter, effect of the side, cut points."""
+        """Return what was fitted or set besides utilities, by name: prior sd of a utility, where there is just one, tie
+        parameter, effect of the side, cut points.
+        """
         likelihood = self.likelihood
-        found = {"tie": likelihood.tie, "tie_rate": likelihood.tie_rate}
+        found = {"prior_sd": self.prior_sd, "tie": likelihood.tie, "tie_rate": likelihood.tie_rate}
         found |= {} if likelihood.side_sd is None else {"side": likelihood.side}
         cuts = zip(likelihood.cuts or (), likelihood.cut_sds or (), strict=True)
         for number, (cut, sd) in enumerate(cuts):
@@ -166,6 +170,10 @@ class BasePosterior(ABC):
             notes=(f"Low and high: the central 90% interval.{note}",),
         )
 
+    def _prior(self) -> dict[str, NDArray]:
+        known = {"prior_sd": self.prior_sd, "prior_shape": self.prior_shape}
+        return {name: np.array(value) for name, value in known.items() if value is not None}
+
     def _meta(self) -> NDArray:
         meta = {"likelihood": asdict(self.likelihood), "diagnostics": asdict(self.diagnostics)}
         return np.array(json.dumps(meta))
@@ -179,6 +187,7 @@ class GaussianPosterior(BasePosterior):
     lapses (n_annotators,): each annotator's share of reversed answers, None where the estimator has none;
     likelihood.lapse is that of a new annotator.
     prior_sd: the prior standard deviation of a utility that was used or learned, where there is just one.
+    prior_shape: where the prior of e^utility is a Gamma, its shape; None where a utility's prior is normal.
     Estimators of each annotator's taste subclass this and override for_annotator and is_personal.
     """
 
@@ -190,11 +199,7 @@ class GaussianPosterior(BasePosterior):
     lapses: Floats | None = None
     annotators: AnnotatorSummary = NO_FIGURES
     prior_sd: float | None = None
-
-    def hyperparameters(self) -> dict[str, float]:
-        """See BasePosterior.hyperparameters; with the prior sd of a utility, where there is just one."""
-        own = {} if self.prior_sd is None else {"prior_sd": float(self.prior_sd)}
-        return own | super().hyperparameters()
+    prior_shape: float | None = None
 
     @property
     def n_items(self) -> int:
@@ -261,13 +266,15 @@ class GaussianPosterior(BasePosterior):
             taste,
             self.lapses,
             self.annotators,
+            self.prior_sd,
+            self.prior_shape,
         )
 
     def to_arrays(self) -> dict[str, NDArray]:
         arrays: dict[str, NDArray] = {"mean": self.mean, "meta": self._meta()} | pack("spread", self.spread)
         arrays |= {} if self.taste is None else pack("taste", self.taste)
         arrays |= {} if self.lapses is None else {"lapses": self.lapses}
-        arrays |= {} if self.prior_sd is None else {"prior_sd": np.array(self.prior_sd)}
+        arrays |= self._prior()
         return arrays | {f"annotators/{name}": value for name, value in self.annotators.to_arrays().items()}
 
     @classmethod
@@ -280,20 +287,33 @@ class GaussianPosterior(BasePosterior):
 
 @dataclass(frozen=True, eq=False)
 class SamplePosterior(BasePosterior):
-    """Posterior as draws (n_draws, n_items), centred by `of`; for samplers and posteriors far from Gaussian."""
+    """Posterior as draws (n_draws, n_items), centred by `of`; for samplers and posteriors far from Gaussian.
+
+    prior_sd, prior_shape: as in GaussianPosterior.
+    """
 
     draws: Floats
     diagnostics: Diagnostics
     likelihood: Likelihood = LOGIT
     annotators: AnnotatorSummary = NO_FIGURES
+    prior_sd: float | None = None
+    prior_shape: float | None = None
 
     @classmethod
-    def of(cls, draws: ArrayLike, diagnostics: Diagnostics, likelihood: Likelihood = LOGIT) -> Self:
+    def of(
+        cls,
+        draws: ArrayLike,
+        diagnostics: Diagnostics,
+        likelihood: Likelihood = LOGIT,
+        *,
+        prior_sd: float | None = None,
+        prior_shape: float | None = None,
+    ) -> Self:
         """Build from draws that need not be centred. Raises InvalidData for fewer than two draws."""
         centred = centre(draws)
         if centred.ndim != 2 or len(centred) < 2:
             raise InvalidData(f"draws have shape {centred.shape}; give two draws or more, shape (n_draws, n_items).")
-        return cls(centred, diagnostics, likelihood)
+        return cls(centred, diagnostics, likelihood, prior_sd=prior_sd, prior_shape=prior_shape)
 
     @property
     def n_items(self) -> int:
@@ -351,10 +371,13 @@ class SamplePosterior(BasePosterior):
             self.diagnostics,
             self.likelihood,
             self.annotators,
+            self.prior_sd,
+            self.prior_shape,
         )
 
     def to_arrays(self) -> dict[str, NDArray]:
         arrays: dict[str, NDArray] = {"draws": self.draws, "meta": self._meta()}
+        arrays |= self._prior()
         return arrays | {f"annotators/{name}": value for name, value in self.annotators.to_arrays().items()}
 
     @classmethod
@@ -371,7 +394,7 @@ class SamplePosterior(BasePosterior):
 
 
 def shared_fields(arrays: Mapping[str, NDArray]) -> dict[str, Any]:
-    """Return diagnostics, likelihood and annotators as stored by `to_arrays`."""
+    """Return diagnostics, likelihood, annotators and prior as stored by `to_arrays`."""
     meta = json.loads(str(arrays["meta"]))
     trace = tuple(meta["diagnostics"].pop("objective"))
     prefix = "annotators/"
@@ -380,6 +403,7 @@ def shared_fields(arrays: Mapping[str, NDArray]) -> dict[str, Any]:
         "diagnostics": Diagnostics(objective=trace, **meta["diagnostics"]),
         "likelihood": Likelihood(**{name: _as_tuple(value) for name, value in meta["likelihood"].items()}),
         "annotators": AnnotatorSummary(**summary),
+        **{name: float(arrays[name]) if name in arrays else None for name in ("prior_sd", "prior_shape")},
     }
 
 
@@ -394,6 +418,5 @@ def gaussian_fields(arrays: Mapping[str, NDArray]) -> dict[str, Any]:
         "spread": unpack("spread", arrays),
         "taste": unpack("taste", arrays),
         "lapses": np.asarray(arrays["lapses"]) if "lapses" in arrays else None,
-        "prior_sd": float(arrays["prior_sd"]) if "prior_sd" in arrays else None,
     }
     return own | shared_fields(arrays)

@@ -7,20 +7,21 @@ N(0, t^2) that shrank it, its answers say y_i = m_i/s_i^2 / r_i with precision r
 
 x_i the d standardised features: the model of Fay & Herriot (1979), its two scales weighed by their restricted
 likelihood (Patterson & Thompson 1971) over a grid, E with a flat prior (Gelman 2006), B with one flat on its logarithm.
-An item never compared has y = a_p + x'b + e.
+An item never compared has y = a_p + x'b + e. Of a Gamma prior on e^utility see _without_gamma.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import softmax
+from scipy.special import digamma, softmax
 
 from models_engine.arrays import read_count, read_floats, read_integers, read_number
 from models_engine.errors import InvalidData
+from models_engine.estimators.plackett_luce import match_gamma_shapes
 from models_engine.kernels import standardise
 from models_engine.linalg import chunk_slices
-from models_engine.posterior import BasePosterior
+from models_engine.posterior import BasePosterior, SamplePosterior
 from models_engine.validation import check_mask
 
 __all__ = ["PredictedPlaces", "Predictions", "place_predictions", "predict_unseen", "restricted_likelihood"]
@@ -30,6 +31,7 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 SCALES = 2.0 ** np.arange(-5.0, 3.01, 0.5)  # of B and E, as multiples of the spread of the utilities
 LEAST_WEIGHT = 1e-3  # of a pair of scales, below which it is left out
+LEAST_SHARE, LEAST_GAMMA_SHARE = 1e-3, 0.1  # of a posterior's precision that is counted as the answers'
 MIN_ITEMS = 5  # with answers, from which anything is learned
 N_DRAWS = 2_000
 
@@ -114,10 +116,30 @@ def _read(
 
 def _without_prior(posterior: BasePosterior, known: Ints, mean: Floats) -> tuple[Floats, Floats]:
     """Return what the answers alone say of each item, (n,) mean and precision; the prior stays where none is known."""
-    precision = 1 / np.maximum(posterior.standard_deviations()[known] ** 2, 1e-12)
-    prior = getattr(posterior, "prior_sd", None)
-    own = precision if prior is None else np.maximum(precision - prior**-2, 1e-3 * precision)
+    deviation = np.maximum(posterior.standard_deviations()[known], 1e-6)
+    precision, prior = deviation**-2, posterior.prior_sd
+    if prior is None:
+        return mean[known], precision
+    if posterior.prior_shape is not None:
+        return _without_gamma(posterior, posterior.prior_shape, known, mean[known])
+    own = np.maximum(precision - prior**-2, LEAST_SHARE * precision)
     return mean[known] * precision / own, own
+
+
+def _without_gamma(posterior: BasePosterior, a: float, known: Ints, mean: Floats) -> tuple[Floats, Floats]:
+    """Return the same under a prior of log density a f - a e^f of a utility f, a Gamma of shape a on e^f.
+
+    A posterior is taken as of this form, s f - b e^f, its shape s by its standard deviation: trigamma(s) = sd^2. At its
+    mode f it has curvature s and the prior a e^f, and the answers have the slope a e^f - a that balances the prior's.
+    The slopes of the prior sum to nothing, from which the constant of the utilities follows.
+    """
+    shapes, modes = match_gamma_shapes(np.maximum(posterior.standard_deviations(), 1e-6)), posterior.utilities()
+    if isinstance(posterior, SamplePosterior):  # whose utilities are means, psi(s) - log b
+        away = np.log(shapes) - digamma(shapes)
+        modes, mean = modes + away, mean + away[known] - away[known].mean()
+    worths = a * posterior.n_items * softmax(modes)[known]
+    own = np.maximum(shapes[known] - worths, LEAST_GAMMA_SHARE * shapes[known])
+    return mean + (worths - a) / own, own
 
 
 def _regress(y: Floats, precision: Floats, x: Floats, part: Ints, new: Floats, home: Ints) -> Predictions:

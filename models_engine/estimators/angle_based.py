@@ -93,7 +93,9 @@ class AngleBased:
         scores = place_scores(data.n_items)[draw_rankings(eta, rng)]
         diagnostics = log.finish(converged=converged, message=message)
         utilities = -eta + eta.mean(axis=1, keepdims=True)
-        return AnglePosterior(utilities, diagnostics, Likelihood(tie_rate=data.pairs().tie_rate()), scores=scores)
+        likelihood = Likelihood(tie_rate=data.pairs().tie_rate())
+        prior_sd = None if self.inference == "mle" else self.prior_sd
+        return AnglePosterior(utilities, diagnostics, likelihood, prior_sd=prior_sd, scores=scores)
 
     def _resolved(self, labels: AngleLabels) -> "AngleBased":
         """Return these settings with the method that "auto" stands for here."""

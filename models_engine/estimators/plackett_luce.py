@@ -88,7 +88,11 @@ class PlackettLuce:
         text = gettext_noop("largest step below %(tolerance)s")
         text = text if converged else gettext_noop("largest step not below %(tolerance)s")
         diagnostics = log.finish(converged=converged, message=Message.of(text, tolerance=f"{self.tolerance:g}"))
-        return GaussianPosterior(utilities - utilities.mean(), problem.covariance(utilities), diagnostics, likelihood)
+        return GaussianPosterior(
+            *(utilities - utilities.mean(), problem.covariance(utilities), diagnostics, likelihood),
+            prior_sd=self.prior_sd,
+            prior_shape=problem.shape,
+        )
 
     def _by_gibbs(
         self,
@@ -110,7 +114,8 @@ class PlackettLuce:
             log.step(problem.objective(utilities))
         spread = split_rhat(draws - draws.mean(axis=1, keepdims=True))
         message = Message.of(SPLIT_RHAT, spread=f"{spread:.3f}")
-        return SamplePosterior.of(draws, log.finish(converged=spread <= 1.05, message=message), likelihood)
+        diagnostics = log.finish(converged=spread <= 1.05, message=message)
+        return SamplePosterior.of(draws, diagnostics, likelihood, prior_sd=self.prior_sd, prior_shape=problem.shape)
 
 
 class ChoiceProblem:
@@ -245,14 +250,19 @@ def softmax(f: Floats) -> Floats:
 
 
 def match_gamma_shape(prior_sd: float) -> float:
-    """Return the Gamma shape a whose log has this standard deviation: trigamma(a) = prior_sd^2, by Newton in log a."""
-    target, a = prior_sd**2, 1 / prior_sd + 0.5 / prior_sd**2
+    """Return the Gamma shape a whose log has this standard deviation: trigamma(a) = prior_sd^2."""
+    return float(match_gamma_shapes(np.array([prior_sd]))[0])
+
+
+def match_gamma_shapes(sds: Floats) -> Floats:
+    """Return the shapes (n,) of Gammas whose logs have these standard deviations, by Newton in log a."""
+    target, a = sds**2, 1 / sds + 0.5 / sds**2
     for _ in range(100):
         change = (polygamma(1, a) - target) / (a * polygamma(2, a))
-        a = float(a * np.exp(-np.clip(change, -1, 1)))
-        if abs(change) < 1e-12:
+        a = a * np.exp(-np.clip(change, -1, 1))
+        if np.all(np.abs(change) < 1e-12):
             break
-    return a
+    return np.asarray(a)
 
 
 def split_rhat(draws: Floats) -> float:

@@ -167,8 +167,7 @@ REFERENCES: dict[str, Reference] = {
         "545–554",
     ),
     "guo2019": _paper(
-        "Guo, Y., Tian, P., Kalpathy-Cramer, J., Ostmo, S., Campbell, J. P., Chiang, M. F., Erdoğmuş, D., "
-        "Dy, J. G. & Ioannidis, S.",
+        "Guo, Y., Dy, J., Erdoğmuş, D., Kalpathy-Cramer, J., Ostmo, S., Campbell, J. P., Chiang, M. F. & Ioannidis, S.",
         2019,
         "Variational inference from ranked samples with features",
         "Proceedings of the Eleventh Asian Conference on Machine Learning (ACML), PMLR 101",

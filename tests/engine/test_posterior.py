@@ -217,3 +217,18 @@ def test_a_question_that_cannot_be_answered_is_refused_by_name(ask, message):
     posterior = GaussianPosterior(np.zeros(4), covariance, CONVERGED, lapses=np.array([0.1, 0.2]))
     with pytest.raises((InvalidData, InvalidSetting), match=message):
         ask(posterior)
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "drawn"])
+def test_the_prior_is_kept_by_a_part_and_in_storage(kind):
+    prior = {"prior_sd": 1.5, "prior_shape": 0.7}
+    posterior = gaussian(**prior)
+    if kind == "drawn":
+        draws = posterior.sample(10, rng=np.random.default_rng(0))
+        posterior = SamplePosterior.of(draws, CONVERGED, **prior)
+    stored = type(posterior).from_arrays(posterior.to_arrays())
+    for one in (posterior.restrict([0, 2]), stored):
+        assert (one.prior_sd, one.prior_shape) == (1.5, 0.7)
+        assert one.hyperparameters()["prior_sd"] == 1.5
+    without = type(posterior).from_arrays({n: v for n, v in posterior.to_arrays().items() if not n.startswith("prior")})
+    assert (without.prior_sd, without.prior_shape) == (None, None)

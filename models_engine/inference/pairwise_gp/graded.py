@@ -13,6 +13,7 @@ from models_engine.inference.graded.cut_points import cuts_from_gaps, starting_l
 from models_engine.inference.graded.gaps import PRIOR_WEIGHT
 from models_engine.inference.pairwise_gp.model import GaussianMargins, GPState, PairFactors
 from models_engine.inference.probit_ep.expected_probit import expected_interval
+from models_engine.inference.probit_ep.pair_sites import NO_TIE, site_grades
 from models_engine.linalg import sum_by_group
 
 __all__ = ["CutPoints", "CutTerms", "GradedFactors", "cut_coupling", "cut_spread"]
@@ -39,7 +40,8 @@ class CutTerms:
 class GradedFactors(PairFactors):
     """Factors P(low < z + noise < high) to the power of the row's weight, one row per distinct pair, winner and grade.
 
-    grade (n_pairs,): of the winner, 0 for any; a tie (wins and losses alike) lies within c_0 of 0. Noise is N(0, 1).
+    grade (n_pairs,): of the winner, 0 for any, NO_TIE for any of an answer that could not have been a tie, which lies
+    above 0; a tie (wins and losses alike) lies within c_0 of 0. Noise is N(0, 1).
     cuts (n_grades,): c_0 <= c_1 <= ...; c_0 is 0 and not learned where no answer is a tie. Their prior is PRIOR_WEIGHT
     of an answer of each kind between equal items, as in GradedProblem. The log likelihood is concave in margins and cut
     points together (Prekopa 1973: integrals of a log-concave density over an interval are so in its ends).
@@ -57,13 +59,14 @@ class GradedFactors(PairFactors):
         used = pairs.select(pairs.weight > 0)
         low, high = np.minimum(used.left, used.right), np.maximum(used.left, used.right)
         low_won = np.where(used.left < used.right, used.outcome, 1 - used.outcome)
-        grade = np.zeros(len(used), np.int64) if used.grade is None else used.grade
-        code = ((low * pairs.n_items + high) * 3 + (2 * low_won).astype(np.int64)) * (n_grades + 1) + grade
+        kinds = n_grades + 1 - NO_TIE
+        code = ((low * pairs.n_items + high) * 3 + (2 * low_won).astype(np.int64)) * kinds + site_grades(used) - NO_TIE
         keys, group = np.unique(code, return_inverse=True)
         weight = sum_by_group(group, used.weight, len(keys))
-        grades, result, pair = keys % (n_grades + 1), keys // (n_grades + 1) % 3 / 2, keys // (3 * n_grades + 3)
+        grades, result, pair = keys % kinds + NO_TIE, keys // kinds % 3 / 2, keys // (3 * kinds)
         tied, width = result == 0.5, max(1, pairs.n_items)
-        by_grade = sum_by_group(grades, np.where(tied | (grades > 0), weight, 0.0), n_grades + 1)
+        counted = np.where(tied | (grades > 0), weight, 0.0)
+        by_grade = sum_by_group(np.maximum(grades, 0), counted, n_grades + 1)
         if known is not None and len(known) == n_grades and (known[0] > 0) == bool(tied.any()):
             cuts = np.array(known)
         else:
@@ -131,11 +134,13 @@ class GradedFactors(PairFactors):
 
     @cached_property
     def _ends(self) -> tuple[Ints, Ints]:
-        """Return which cut point is the lower and the upper end: c_i is i + 1, -c_i is -(i + 1), 0 none (infinite)."""
+        """Return which cut point is the lower and the upper end: c_i is i + 1, -c_i is -(i + 1), 0 none (infinite), and
+        n_grades + 1 the number 0."""
         tied = (self.wins == self.losses) & self.has_tie
         n = len(self.cuts)
-        upper = np.where((self.grade == 0) | (self.grade == n), 0, self.grade + 1)
-        return np.where(tied, -1, np.maximum(self.grade, 1)), np.where(tied, 1, upper)
+        lower = np.where(self.grade == NO_TIE, n + 1, np.maximum(self.grade, 1))
+        upper = np.where((self.grade <= 0) | (self.grade == n), 0, self.grade + 1)
+        return np.where(tied, -1, lower), np.where(tied, 1, upper)
 
     @cached_property
     def _prior_terms(self) -> Floats:
@@ -154,7 +159,7 @@ def _prior_ends(cuts: Floats) -> tuple[Ints, Ints]:
 
 
 def _end(cuts: Floats, which: Ints) -> Floats:
-    return np.where(which == 0, np.inf, np.sign(which) * cuts[np.abs(which) - 1])
+    return np.where(which == 0, np.inf, np.sign(which) * np.append(cuts, 0.0)[np.abs(which) - 1])
 
 
 def _design(which: Ints, n_cuts: int) -> Floats:

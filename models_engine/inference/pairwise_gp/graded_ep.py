@@ -57,7 +57,7 @@ class GradedEP(PairwiseEP):
         grade = np.zeros(len(sites), np.int64) if sites.grade is None else sites.grade
         has_grade = (grade > 0) | (sites.wins == sites.losses)
         weight = sites.copies * (sites.wins + sites.losses) * has_grade
-        equal = starting_log_gaps(sum_by_group(grade, weight, n_grades + 1), "probit")
+        equal = starting_log_gaps(sum_by_group(np.maximum(grade, 0), weight, n_grades + 1), "probit")
         self._gaps = equal + np.log1p(2 / scale.mean) / 2  # of margins as wide as the prior's
         self._free = np.isfinite(self._gaps)
 

@@ -47,7 +47,7 @@ def starting_cuts(sites: PairSites, n_grades: int, margin_variance: float) -> Fl
     grade = np.zeros(len(sites), np.int64) if sites.grade is None else sites.grade
     has_grade = ((grade > 0) | (sites.wins == sites.losses)) & ~sites.ranked
     weight = sites.copies * (sites.wins + sites.losses) * has_grade
-    equal = starting_log_gaps(sum_by_group(grade, weight, n_grades + 1), "probit")
+    equal = starting_log_gaps(sum_by_group(np.maximum(grade, 0), weight, n_grades + 1), "probit")
     return np.sqrt(1 + margin_variance) * cuts_from_gaps(equal)
 
 

@@ -9,11 +9,21 @@ from models_engine.data import Comparisons
 from models_engine.implied_pairs import LabelGroup, PairTable
 from models_engine.linalg import sum_by_group
 
-__all__ = ["PairSites", "build_sites", "build_sites_with_rankings", "cap_sites", "choose_capped_rows", "sided_labels"]
+__all__ = [
+    "NO_TIE",
+    "PairSites",
+    "build_sites",
+    "build_sites_with_rankings",
+    "cap_sites",
+    "choose_capped_rows",
+    "sided_labels",
+    "site_grades",
+]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 MAX_COPIES = 20
+NO_TIE = -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,8 +35,10 @@ class PairSites:
     ranking (n_sites,), None where there are none: the label whose ranking a site is part of, -1 for a pair. The factor
     of such a site is whether z > 0 (z < 0, of a loss), z = f_low - f_high + n_low - n_high with noise n ~ N(0, 1/2) of
     each item in that ranking.
-    grade (n_sites,), None where grades do not count: how much better the winner of a pair is, 0 for any. Such a pair
-    says between which cut points z plus noise lies, a tie that it lies within c_0 of 0; the weight stays the exponent.
+    grade (n_sites,), None where grades do not count: how much better the winner of a pair is, 0 for any, NO_TIE for any
+    of an answer that could not have been a tie (PairTable.can_tie). Such a pair says between which cut points z plus
+    noise lies, above 0 where it could not have been a tie, a tie that it lies within c_0 of 0; the weight stays the
+    exponent.
     side (n_sites,), None where sides do not count: 1 where `low` was shown first, -1 where `high` was, 0 where that is
     not known, or in a larger set. What an annotator adds to the item shown first is added to z so many times.
     """
@@ -101,7 +113,7 @@ def build_sites(
     low, high = np.minimum(kept.left, kept.right), np.maximum(kept.left, kept.right)
     columns = [kept.annotator, low, high, exponent * wins_low, exponent * (1 - wins_low)]
     if graded:
-        columns.append(np.zeros(len(kept), np.int64) if kept.grade is None else kept.grade)
+        columns.append(site_grades(kept))
     if sided is not None:
         columns.append(np.where(sided[kept.label], np.where(forward, 1, -1), 0))
     order = np.lexsort(columns[::-1])
@@ -115,6 +127,14 @@ def build_sites(
     side = None if sided is None else np.asarray(sorted_columns[-1][starts], np.int64)
     counts = (pairs.n_items, pairs.n_annotators)
     return PairSites(annotator, low, high, wins, losses, total, *counts, grade=grade, side=side)
+
+
+def site_grades(pairs: PairTable) -> Ints:
+    """Return the grade of each pair as a site has it, (n_pairs,): NO_TIE only where another of them is a tie."""
+    grade = np.zeros(len(pairs), np.int64) if pairs.grade is None else pairs.grade
+    if pairs.can_tie is None or not (pairs.outcome == 0.5).any():
+        return grade
+    return np.where(pairs.can_tie, grade, NO_TIE)
 
 
 def build_sites_with_rankings(

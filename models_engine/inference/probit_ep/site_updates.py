@@ -1,6 +1,6 @@
 """The sites of all annotators' answers: their natural parameters, and their update by moment matching."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from models_engine.inference.graded.cut_points import CutScores, thresholds, tie_scores
 from models_engine.inference.probit_ep.interval_sites import IntervalMoments, interval_moments
-from models_engine.inference.probit_ep.pair_sites import PairSites
+from models_engine.inference.probit_ep.pair_sites import NO_TIE, PairSites
 from models_engine.inference.probit_ep.probit_sites import SiteUpdate, probit_site
 
 __all__ = ["Answering", "Sites", "cut_scores", "largest_change", "paired_parameters", "site_updates", "total_sites"]
@@ -114,12 +114,14 @@ class _Cavity:
     def between(self, sites: PairSites, cuts: Floats, graded: NDArray[np.bool_]) -> IntervalMoments:
         """Return the moments of the graded sites, of the winner's margin."""
         some, rows = sites.select(graded), np.flatnonzero(graded)
-        low, high = thresholds(cuts, _grades(some))
+        can_tie = _can_tie(some)
+        low, high = thresholds(cuts, _grades(some), can_tie)
         tied = some.wins == some.losses
         low, high = np.where(tied, -cuts[0], low), np.where(tied, cuts[0], high)
         lapse = None if self.lapse is None else self.lapse[rows]
         exponent = some.wins + some.losses
-        return interval_moments(_sign(some) * self.mean[rows], self.spread[rows], low, high, exponent, lapse)
+        found = interval_moments(_sign(some) * self.mean[rows], self.spread[rows], low, high, exponent, lapse)
+        return replace(found, by_low=can_tie * found.by_low)  # the end of the others is 0 and stays
 
 
 def _graded(sites: PairSites, cuts: Floats) -> NDArray[np.bool_]:
@@ -128,7 +130,11 @@ def _graded(sites: PairSites, cuts: Floats) -> NDArray[np.bool_]:
 
 
 def _grades(sites: PairSites) -> Ints:
-    return np.zeros(len(sites), np.int64) if sites.grade is None else sites.grade
+    return np.zeros(len(sites), np.int64) if sites.grade is None else np.maximum(sites.grade, 0)
+
+
+def _can_tie(sites: PairSites) -> NDArray[np.bool_]:
+    return np.ones(len(sites), bool) if sites.grade is None else sites.grade != NO_TIE
 
 
 def _sign(sites: PairSites) -> Floats:

@@ -113,6 +113,27 @@ def test_a_reversed_ranking_of_equal_likelihood_is_part_of_the_posterior(n_label
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("second", [0.9, 0.1])
+@pytest.mark.parametrize("prior", [(1.5, 1.0), (1.0, 0.5), (0.5, 0.3), (0.3, 0.1), (3.0, 0.3)])
+def test_weak_and_u_shaped_priors_of_reliability_against_numerical_integration(prior, second):
+    """40 answers of two people. With 16 means are up to .6 deviations off, see the class."""
+    rng, n = np.random.default_rng(40), 40
+    left = rng.integers(3, size=n)
+    right = (left + rng.integers(1, 3, n)) % 3
+    who = rng.integers(2, size=n)
+    utilities = np.array([1.2, 0.3, -1.2])
+    won = utilities[left] - utilities[right] + rng.logistic(size=n) > 0
+    outcome = np.where(rng.random(n) < np.array([0.9, second])[who], won, ~won).astype(float)
+    data = Comparisons.from_pairs(left, right, outcome, who, n_items=3, n_annotators=2)
+    found = CrowdBT(prior_sd=1.5, reliability=prior).fit(data)
+    _, mean, covariance, reliabilities = integrate_exactly(data, Scales(1.5, BetaPrior(*prior)))
+    sd = np.sqrt(np.diagonal(covariance))
+    assert_allclose(found.utilities(), mean, atol=0.12 * sd.mean())
+    assert_allclose(found.standard_deviations(), sd, rtol=0.18)
+    assert_allclose(found.annotators.reliability, reliabilities, atol=0.03)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("n_labels", [600, 4_000])
 @pytest.mark.parametrize("inference", ["ep", "map"])
 def test_a_reversed_start_is_corrected(n_labels, inference):

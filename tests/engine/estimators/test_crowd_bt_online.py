@@ -188,6 +188,45 @@ def test_update_continues_from_a_batch_posterior_with_new_items_and_annotators()
     assert (moved < 0).all(), "they lost against the new one, and the mean is 0 again"
 
 
+def test_of_known_utilities_the_share_of_ties_is_the_exact_posteriors():
+    """Log nu by itself, over a grid, for 300 answers about items that are equal for certain."""
+    rng = np.random.default_rng(0)
+    data = simulate_crowd(rng, 6, 3, tie=1.3, utility_sd=1e-6).pairs(300, rng)
+    n_ties = int((data.pairs().outcome == 0.5).sum())
+    log_nu = np.linspace(-4, 4, 8_001)
+    log_density = n_ties * log_nu - 300 * np.log(2 + np.exp(log_nu)) - log_nu**2 / 18
+    share = np.exp(log_density - log_density.max())
+    share /= share.sum()
+    mean = float(share @ log_nu)
+    found = CrowdBTOnline(prior_sd=1e-3).fit(data)
+    assert np.log(found.likelihood.tie) == pytest.approx(mean, abs=0.02)
+    assert found.log_nu_sd == pytest.approx(np.sqrt(share @ (log_nu - mean) ** 2), rel=0.03)
+
+
+@pytest.mark.slow
+def test_nu_is_too_large_where_utilities_are_too_steep_and_ties_are_predicted_as_often_as_they_are():
+    """Eight crowds who reverse no answer: a prior of .15 reversed ones makes both too large, one of .01 hardly."""
+    left, right = np.triu_indices(40, 1)
+    ties = Comparisons.from_pairs(left, right, np.full(len(left), 0.5), n_items=40)
+    found = {}
+    for prior in ((8.5, 1.5), (99.0, 1.0)):
+        rows = []
+        for seed in range(100, 108):
+            rng = np.random.default_rng(seed)
+            crowd = simulate_crowd(rng, 40, 12, tie=1.0, utility_sd=1.2)
+            fitted = CrowdBTOnline(reliability=prior).fit(crowd.pairs(1_500, rng))
+            margin = crowd.utilities[left] - crowd.utilities[right]
+            share = (1 / (2 * np.cosh(margin / 2) + 1)).mean()
+            slope = np.polyfit(crowd.utilities, fitted.utilities(), 1)[0]
+            predicted = np.exp(fitted.log_predictive(ties)).mean()
+            rows.append((np.log(fitted.likelihood.tie), slope, predicted / share))
+        found[prior] = np.mean(rows, axis=0)
+    (nu, slope, predicted), (other_nu, other_slope, other_predicted) = found.values()
+    assert abs(other_nu) < 0.1 < nu
+    assert abs(other_slope - 1) < 0.1 < slope - 1
+    assert [predicted, other_predicted] == pytest.approx([1, 1], abs=0.04)
+
+
 @pytest.mark.parametrize("ties", ["half", "ignore"])
 def test_ties_as_halves_or_ignored(ties):
     data = Comparisons.from_pairs([0, 1, 0], [1, 2, 2], [1.0, 0.5, 0.5], [0, 0, 1], n_items=3)

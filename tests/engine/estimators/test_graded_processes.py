@@ -36,6 +36,15 @@ def graded(cuts, n_labels: int = 120, seed: int = 0) -> Comparisons:
     return crowd_of(seed).graded(n_labels, cuts, np.random.default_rng(seed + 50))
 
 
+def beside_sets(cuts) -> Comparisons:
+    """Graded pairs, which may be tied, beside best of four and rankings of five, which may not."""
+    rng = np.random.default_rng(7)
+    return Comparisons.concatenate([graded(cuts), crowd_of().choices(20, 4, rng), crowd_of().rankings(20, 5, rng)])
+
+
+LABELS = [*(graded(cuts) for cuts in CUTS), beside_sets(CUTS[0])]
+
+
 def between(low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """Return Phi(high) - Phi(low), from the nearer tail."""
     return np.where(low > 0, norm.sf(low) - norm.sf(high), norm.cdf(high) - norm.cdf(low))
@@ -102,9 +111,9 @@ def test_moments_of_sites_against_a_fine_grid(mean, variance, low, high, exponen
     assert_allclose(found.by_high, (log_z(0, 0, up) - log_z(0, 0, -up)) / (2 * h), atol=1e-5)
 
 
-@pytest.mark.parametrize("cuts", CUTS)
-def test_the_derivatives_in_cut_points_are_those_of_the_bound(cuts):
-    problem = problem_of(graded(cuts), GammaPrior(2.0, 2.0))
+@pytest.mark.parametrize("data", LABELS)
+def test_the_derivatives_in_cut_points_are_those_of_the_bound(data):
+    problem = problem_of(data, GammaPrior(2.0, 2.0))
     rng = np.random.default_rng(1)
     weights = rng.uniform(0.2, 1.0, len(problem.factors))
     mean = rng.standard_normal(problem.prior.n_points)
@@ -145,9 +154,8 @@ def test_the_fixed_point_is_a_maximum_of_the_bound(cuts):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cuts", CUTS)
-def test_the_slope_of_eps_evidence_is_that_of_finite_differences(cuts):
-    data = graded(cuts)
+@pytest.mark.parametrize(("data", "cuts"), list(zip(LABELS, [*CUTS, CUTS[0]], strict=True)))
+def test_the_slope_of_eps_evidence_is_that_of_finite_differences(data, cuts):
     prior = build_item_prior(ItemKernel(None, data.n_items), data.n_items, np.random.default_rng(0))
     sites = pool_sites(data.pairs(), data.weights, graded=True)
     ep = GradedEP(sites, prior.kernel, prior.precision, GammaPrior(2.0, 2.0), 1e-9, data.n_grades)
@@ -239,6 +247,22 @@ def test_minibatches_and_inducing_points_learn_the_same_cut_points():
         found = other.fit(data)
         assert_allclose(found.likelihood.cuts, whole.likelihood.cuts, atol=0.05)
         assert np.corrcoef(found.utilities(), whole.utilities())[0, 1] > 0.99
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["vg", "ep"])
+def test_ties_between_other_items_leave_choices_as_they_are(how):
+    """At a known scale, with graded ties of two other items, choices have the likelihood that they have without."""
+    rng = np.random.default_rng(3)
+    choices = simulate_crowd(rng, 8, 3, link="probit").choices(60, 4, rng)
+    outcome, grades = [0.5] * 6 + [1.0, 0.0, 1.0], [0] * 6 + [1, 2, 1]
+    apart = Comparisons.from_pairs([8] * 9, [9] * 9, outcome, n_items=10, grades=grades)
+    estimator = GPPL(how, prior_shape=1e9, prior_rate=1e9)
+    both, alone = (estimator.fit(one) for one in (Comparisons.concatenate([choices, apart]), choices))
+    assert both.likelihood.cuts[0] > 0.2
+    kept = both.restrict(np.arange(8))
+    assert_allclose(kept.utilities(), alone.utilities(), atol=1e-5)
+    assert_allclose(kept.covariance(), alone.covariance(), atol=1e-5)
 
 
 def test_the_linearised_scheme_says_that_it_takes_winners_alone():

@@ -50,3 +50,14 @@ def test_bibtex_separates_authors_and_braces_are_balanced():
         "Chen et al. 2013",
         "Luce 1959",
     ]
+
+
+def test_the_authors_of_the_papers_that_models_come_from_are_those_on_their_first_pages():
+    authors = {
+        "guo2019": "Guo Dy Erdoğmuş Kalpathy-Cramer Ostmo Campbell Chiang Ioannidis",
+        "khan2014": "Khan Ko Seeger",
+        "simpson2020": "Simpson Gurevych",
+        "xu2018": "Xu Alvo Yu",
+    }
+    found = {key: " ".join(one.partition(",")[0] for one in REFERENCES[key].people) for key in authors}
+    assert found == authors

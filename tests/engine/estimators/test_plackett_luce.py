@@ -197,6 +197,13 @@ def test_split_rhat_detects_a_drift():
     assert split_rhat(still + np.linspace(0, 3, 1000)[:, None]) > 1.3
 
 
+@pytest.mark.parametrize("inference", ["map", "gibbs"])
+def test_the_posterior_says_which_prior_it_has(inference):
+    posterior = PlackettLuce(1.2, inference, n_draws=400, n_burn_in=50).fit(rankings())
+    assert posterior.prior_sd == 1.2
+    assert polygamma(1, posterior.prior_shape) == pytest.approx(1.2**2)
+
+
 def test_a_prior_of_zero_width_is_rejected():
     with pytest.raises(InvalidSetting, match="prior_sd=0"):
         PlackettLuce(prior_sd=0).fit(rankings())

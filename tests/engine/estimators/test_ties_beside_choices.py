@@ -1,5 +1,7 @@
 """Pairs that may be tied beside choices and strict orders, which may not: how often people tie is that of the pairs."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from models_engine.estimators.competitor_table import CompetitorTable
 from models_engine.estimators.competitors import Competitors
 from models_engine.estimators.crowd_bt import CrowdBT
 from models_engine.estimators.crowd_bt_online import CrowdBTOnline
+from models_engine.estimators.gppl import GPPL
 from models_engine.estimators.plackett_luce import PlackettLuce
 from models_engine.simulate import Crowd, competition, simulate_crowd
 
@@ -25,10 +28,10 @@ ESTIMATORS = [
 CUTS = (0.5, 1.5)
 
 
-def crowd_of(seed: int = 0, *, graded: bool = False) -> tuple[Crowd, Comparisons]:
+def crowd_of(seed: int = 0, *, graded: bool = False, **settings: Any) -> tuple[Crowd, Comparisons]:
     """Return a crowd and its pairs, with ties, beside its best of four and rankings of five."""
     rng = np.random.default_rng(seed)
-    crowd = simulate_crowd(rng, N_ITEMS, 12, tie=NU, utility_sd=1.2)
+    crowd = simulate_crowd(rng, N_ITEMS, 12, **{"tie": NU, "utility_sd": 1.2, **settings})
     pairs = crowd.graded(N_PAIRS, CUTS, rng) if graded else crowd.pairs(N_PAIRS, rng)
     return crowd, Comparisons.concatenate([pairs, crowd.rankings(300, 5, rng), crowd.choices(300, 4, rng)])
 
@@ -70,6 +73,16 @@ def test_answers_that_could_not_be_ties_leave_what_was_learned_of_ties_as_it_is(
 def test_the_first_cut_point_is_that_of_the_answers_that_could_have_been_ties(estimator):
     """With choices and rankings as not tied it came out at .21 in place of .5."""
     _, data = crowd_of(graded=True)
+    found = estimator.fit(data).likelihood
+    off = np.abs(np.array(found.cuts) - CUTS)
+    assert (off < 3 * np.array(found.cut_sds)).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("estimator", [GPPL(), GPPL("ep"), GPPL(batch_size=500)], ids=repr)
+def test_the_first_cut_point_of_processes_is_that_of_the_answers_that_could_have_been_ties(estimator):
+    """With choices and rankings as not tied it came out at .21 in place of .5."""
+    _, data = crowd_of(graded=True, link="probit", tie=0.0)
     found = estimator.fit(data).likelihood
     off = np.abs(np.array(found.cuts) - CUTS)
     assert (off < 3 * np.array(found.cut_sds)).all()

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.special import betaln, logsumexp
+from scipy.special import logsumexp, roots_jacobi
 
 from models_engine.data import Comparisons
 from models_engine.inference.crowd_bt import beliefs
@@ -84,10 +84,9 @@ def integrate_exactly(data: Comparisons, scales: Scales) -> tuple[float, np.ndar
     quadratic = precision[0, 0] * first**2 + 2 * precision[0, 1] * first * second + precision[1, 1] * second**2
     log_prior = np.log(np.linalg.det(precision)) / 2 - np.log(2 * np.pi) - quadratic / 2 + 2 * np.log(f[1] - f[0])
     utilities = np.stack([first, second, np.zeros_like(first)])
-    nodes, weights = np.polynomial.legendre.leggauss(n_eta)
-    eta, log_weight = (nodes + 1) / 2, np.log(weights / 2)
-    alpha, beta = scales.reliability.alpha, scales.reliability.beta
-    log_eta = log_weight + (alpha - 1) * np.log(eta) + (beta - 1) * np.log1p(-eta) - betaln(alpha, beta)
+    # Gauss-Jacobi: labels of weight 1 are polynomials in eta, so that the sum is exact whatever the Beta prior.
+    nodes, weights = roots_jacobi(n_eta, scales.reliability.beta - 1, scales.reliability.alpha - 1)
+    eta, log_eta = (nodes + 1) / 2, np.log(weights / weights.sum())
     by_annotator, weighted = [], []
     for annotator in range(2):
         log_joint = np.broadcast_to(log_eta, (*first.shape, n_eta)).copy()
