@@ -88,11 +88,9 @@ class PlackettLuce:
         text = gettext_noop("largest step below %(tolerance)s")
         text = text if converged else gettext_noop("largest step not below %(tolerance)s")
         diagnostics = log.finish(converged=converged, message=Message.of(text, tolerance=f"{self.tolerance:g}"))
-        return GaussianPosterior(
-            *(utilities - utilities.mean(), problem.covariance(utilities), diagnostics, likelihood),
-            prior_sd=self.prior_sd,
-            prior_shape=problem.shape,
-        )
+        mean, spread = utilities - utilities.mean(), problem.covariance(utilities)
+        shape = problem.shape
+        return GaussianPosterior(mean, spread, diagnostics, likelihood, prior_sd=self.prior_sd, prior_shape=shape)
 
     def _by_gibbs(
         self,
