@@ -36,6 +36,8 @@ def test_the_pages_are_accessible(live_site, open_page, sign_in, axe, alice, gra
             details.evaluate("details => { details.open = true; }")
         assert page.evaluate(SIDEWAYS) == 0, path
         axe(page)
+        if title == "Grades":
+            assert page.get_by_label("Grade 1", exact=True).bounding_box()["width"] > 140
 
 
 def test_boundaries_are_moved_by_keys_and_pointer_and_saved(live_site, page, sign_in, alice, graded):
