@@ -77,7 +77,9 @@ def test_on_a_phone_long_names_have_room_and_intervals_stay(live_site, open_page
     expect(title).to_have_text(name)
     assert title.bounding_box()["width"] > 0.6 * width
     expect(row.locator("svg")).to_be_visible()
-    expect(page.get_by_role("columnheader", name="Score", exact=True)).to_be_visible()
+    head = page.get_by_role("columnheader", name="Score", exact=True)
+    expect(head).to_be_visible()
+    assert head.evaluate("head => getComputedStyle(head).textAlign") == "end", "it stands over the scores"
     assert page.evaluate(SIDEWAYS) == 0
     sign_in(alice, page)
     page.goto(live_site + reverse("overall", args=[jury.pk]))
