@@ -160,10 +160,11 @@ class AnsweredTooSoon(UserError):
 class NothingToCompare(UserError):
     def __init__(self, n_items: int, k: int) -> None:
         if n_items < k:
-            text = _("This project has %(n)d items, but each task needs at least %(k)d. Its owner can add some.") % {
-                "n": n_items,
-                "k": k,
-            }
+            text = ngettext(
+                "This project has %(n)d item, but each task needs at least %(k)d. Its owner can add some.",
+                "This project has %(n)d items, but each task needs at least %(k)d. Its owner can add some.",
+                n_items,
+            ) % {"n": n_items, "k": k}
         else:
             text = _(
                 "Thank you for coming! All questions have been answered for now, or you have answered them already."

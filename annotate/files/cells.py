@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from django.utils.translation import gettext as _
 
-from annotate.files.limits import MAX_TAG, MAX_TAGS, Unusable
+from annotate.files.limits import MAX_KEY, MAX_TAG, MAX_TAGS, Unusable
 from annotate.files.sheets import Cell
 
 TAG_SEPARATORS = re.compile(r"[;,|\n]")
@@ -71,6 +71,18 @@ def listed(cell: str) -> list[str]:
 
 def shortened(text: str) -> str:
     return text if len(text) <= 40 else text[:39] + "…"
+
+
+def check_key(key: str) -> None:
+    """Raise Unusable for a key that no item can have."""
+    if not key.strip():
+        raise Unusable(_("The item's key is empty. Write one of at most %(limit)d characters.") % {"limit": MAX_KEY})
+    if len(key) > MAX_KEY:
+        raise Unusable(
+            _("The key “%(key)s” has %(length)d characters; the limit is %(limit)d. Shorten it.")
+            % {"key": shortened(key), "length": len(key), "limit": MAX_KEY}
+        )
+    check_characters(key)
 
 
 def unknown_item(key: str) -> str:

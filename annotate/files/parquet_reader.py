@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 import annotate
+from annotate.files.cells import shortened
 from annotate.files.decoding import too_large
 from annotate.files.limits import (
     MAX_COMPARISONS,
@@ -117,7 +118,7 @@ def refusal_of(done: "subprocess.CompletedProcess[bytes] | None", name: str, lim
     if "size" in refusal:
         values["size"] = refusal["size"] // 2**20
     if "column" in refusal:
-        values["column"] = refusal["column"][:80]
+        values["column"] = shortened(refusal["column"])
     text = str(MESSAGES[refusal["why"]]) % values
     return BadFile(f"{text} {FEWER_COLUMNS}" if refusal["why"] in TOO_MUCH else text)
 

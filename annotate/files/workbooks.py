@@ -12,6 +12,7 @@ from typing import IO, Any, NamedTuple
 from django.core.files.base import File
 from django.utils.translation import gettext as _
 
+from annotate.files.cells import shortened
 from annotate.files.decoding import decode_upload, too_large
 from annotate.files.limits import MAX_FILE_BYTES, MAX_ROWS, MAX_SHEET_CELLS, MAX_WORKBOOK_UNFOLDED, MOST_FOLDED, BadFile
 from annotate.files.packages import MAX_PARTS, blocks_of, check_size_of, declares_entities
@@ -212,5 +213,5 @@ def sheet_called(sheets: list[SheetText], name: str) -> SheetText:
     names = ", ".join(sheet.name for sheet in sheets)
     raise BadFile(
         _("The workbook has no sheet “%(name)s” that holds something. It has: %(names)s.")
-        % {"name": name[:80], "names": names[:500]}
+        % {"name": shortened(name), "names": names[:500]}
     )

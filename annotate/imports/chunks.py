@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 
 from annotate.audit import record_event
 from annotate.core.errors import UserError
+from annotate.files.cells import shortened
 from annotate.imports.actions import PAGES, UPLOAD, fit_imported_labels
 from annotate.imports.comparisons.actions import Comparison, annotators_called, next_repeats, with_ids
 from annotate.imports.comparisons.rows import raise_overlap, write_labels
@@ -46,7 +47,7 @@ class ItemGone(UserError):
                 "The item “%(key)s” has been deleted in the meantime. Upload the file again so that its rows are "
                 "checked again."
             )
-            % {"key": key[:80]}
+            % {"key": shortened(key)}
         )
 
 

@@ -120,7 +120,8 @@ class DocumentsForm(forms.Form):
             _(
                 "Each file becomes one item: the pages of a PDF as pictures, a DOCX as text with its pictures. Up to "
                 "{size} MB and {pages} pages each, {together} pages together. The file's name becomes the title, which "
-                "annotators never see. With a zip file and a manifest you choose titles, keys and tags yourself."
+                "annotators see only where you show titles under images. With a zip file and a manifest you choose "
+                "titles, keys and tags yourself."
             ),
             size=settings.MAX_DOCUMENT_MB,
             pages=settings.MAX_DOCUMENT_PAGES,
@@ -352,17 +353,18 @@ class PictureForm(forms.Form):
     """One file's key and what a picture shows or a recording says."""
 
     key = forms.CharField(label=_("Key"), max_length=MAX_KEY)
-    title = forms.CharField(
-        label=_("Title"), max_length=MAX_TITLE, required=False, help_text=_("For you; annotators never see it.")
-    )
+    title = forms.CharField(label=_("Title"), max_length=MAX_TITLE, required=False)
     description = forms.CharField(
         label=_("What it shows"),
         max_length=longest_text(Item.Kind.IMAGE),
     )
     leave_out = forms.BooleanField(label=_("Leave this one out"), required=False)
 
-    def __init__(self, *args: Any, kind: str, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, kind: str, shows_title: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.fields["title"].help_text = (
+            _("Annotators see it below the file.") if shows_title else _("For you; annotators never see it.")
+        )
         if kind != Item.Kind.IMAGE:
             self.fields["description"] = forms.CharField(
                 label=_("Transcript"),

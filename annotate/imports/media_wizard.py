@@ -93,7 +93,8 @@ def rows_of(project: Project, upload: Upload, data: Mapping[str, Any] | None) ->
             continue
         prefix = str(place)
         given = {f"{prefix}-key": picture["key"], f"{prefix}-description": picture["description"]}
-        row = Row(place, picture, PictureForm(given if data is None else data, prefix=prefix, kind=picture["kind"]))
+        shown = {"kind": picture["kind"], "shows_title": project.shows_titles}
+        row = Row(place, picture, PictureForm(given if data is None else data, prefix=prefix, **shown))
         if row.is_wanted:
             try:
                 keys.take(row.form.cleaned_data["key"], place + 1)

@@ -9,10 +9,10 @@ from typing import IO, Any, Protocol, TextIO
 from django.core.files.storage import default_storage
 from django.utils.translation import gettext as _
 
-from annotate.files.cells import check_characters, shortened
+from annotate.files.cells import check_key
 from annotate.files.column_guessing import Columns
 from annotate.files.layout import Layout, read_sheet
-from annotate.files.limits import MAX_COMPARISONS, MAX_KEY, BadFile, Unusable
+from annotate.files.limits import MAX_COMPARISONS, BadFile, Unusable
 from annotate.files.sheets import Sheet
 from annotate.imports.actions import KEYS
 from annotate.imports.annotator_table import AnnotatorTable
@@ -201,15 +201,6 @@ class Votes:
         for key, place in self.new.items():
             text = self.reader.texts.get(key) or key
             yield "item", NewItem(place, key, text.strip() or key, Item.Kind.TEXT)
-
-
-def check_key(key: str) -> None:
-    if not key.strip() or len(key) > MAX_KEY:
-        raise Unusable(
-            _("The key “%(key)s” has %(length)d characters; an item's key has 1 to %(limit)d.")
-            % {"key": shortened(key), "length": len(key), "limit": MAX_KEY}
-        )
-    check_characters(key)
 
 
 def sheet_of(text: TextIO, voting: Voting, mapping: Mapping[str, Any]) -> Sheet:

@@ -13,6 +13,7 @@ from annotate.audit import record_event
 from annotate.core.chat import turns_in
 from annotate.core.errors import UserError
 from annotate.core.transactions import write_transaction
+from annotate.files.cells import shortened
 from annotate.items.features import add_features
 from annotate.items.media.deletion import delete_media
 from annotate.items.rows import NewItem
@@ -211,14 +212,15 @@ class HasRightAnswer(UserError):
     def __init__(self, key: str) -> None:
         super().__init__(
             _("The item “%(key)s” is in a set with a known right answer, so it can't be deleted. Retire it instead.")
-            % {"key": key[:80]}
+            % {"key": shortened(key)}
         )
 
 
 class WasCounted(UserError):
     def __init__(self, key: str) -> None:
         super().__init__(
-            _("The item “%(key)s” has imported counts, so it can't be deleted. Retire it instead.") % {"key": key[:80]}
+            _("The item “%(key)s” has imported counts, so it can't be deleted. Retire it instead.")
+            % {"key": shortened(key)}
         )
 
 
@@ -232,7 +234,7 @@ class InQuestions(UserError):
                 "retire the item instead.",
                 n,
             )
-            % {"key": key[:80], "n": n}
+            % {"key": shortened(key), "n": n}
         )
 
 

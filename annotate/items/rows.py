@@ -11,9 +11,9 @@ from annotate.core.chat import parse_turns
 from annotate.core.embeds import is_web_address
 from annotate.core.sanitizing import strip_tags
 from annotate.core.sections import Section, parse_sections, write_sections
-from annotate.files.cells import RowError, shortened, tags_in, text_in
+from annotate.files.cells import RowError, check_key, shortened, tags_in, text_in
 from annotate.files.column_guessing import SECTIONS, Columns
-from annotate.files.limits import MAX_COMPETITOR, MAX_KEY, MAX_LINK, MAX_ROWS, MAX_TEXT, MAX_TITLE, BadFile, Unusable
+from annotate.files.limits import MAX_COMPETITOR, MAX_LINK, MAX_ROWS, MAX_TEXT, MAX_TITLE, BadFile, Unusable
 from annotate.files.sheets import Cell, Sheet, SheetRow
 from annotate.items.metadata import metadata_in
 from annotate.models import Item
@@ -289,11 +289,7 @@ def key_in(row: SheetRow, columns: Columns, keys: Keys) -> str:
     key = "" if columns.key is None else text_in(row.cells[columns.key])
     if not key or (columns.key == columns.title and key in keys):
         return keys.new(row.place)
-    if len(key) > MAX_KEY:
-        raise Unusable(
-            _("The key “%(key)s” has %(length)d characters; the limit is %(limit)d. Shorten it.")
-            % {"key": shortened(key), "length": len(key), "limit": MAX_KEY}
-        )
+    check_key(key)
     return keys.take(key, row.place)
 
 

@@ -341,7 +341,7 @@ def check_order(project: Project, answer: Answer, n_items: int) -> None:
         raise TaskChanged
     if ordered and len(answer.order) != n_ranked:
         raise InvalidAnswer(
-            _("The answer names %(value)d items but needs %(n)d. Give each one a place.")
+            _("Places given: %(value)d; needed: %(n)d. Give as many as needed, then answer again.")
             % {"value": len(answer.order), "n": n_ranked}
         )
     if len(set(answer.order)) != len(answer.order) or (answer.order and not ordered):

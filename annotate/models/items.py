@@ -6,11 +6,13 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from annotate.core.chat import chat_words
+from annotate.core.cutting import cut_at_word
 from annotate.core.markdown_words import end_headings, markdown_words
 from annotate.core.sanitizing import strip_tags
 from annotate.core.sections import section_words
 from annotate.models.projects import ItemsShownBy, Project
 
+MAX_FIRST_WORDS = 90  # characters of the line that names an item by its text
 MIN_APPEARANCES = 4  # where a policy is adaptive, an item that was shown less often goes first, by the balanced rule
 
 
@@ -187,8 +189,7 @@ def naming_words(text: str, kind: str) -> str:
 
 
 def one_line(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= 90 else line[:89].rstrip() + "…"
+    return cut_at_word(" ".join(text.split()), MAX_FIRST_WORDS)
 
 
 class ItemSet(models.Model):

@@ -38,13 +38,14 @@ AGO = {
 
 def ago_words(seconds: float) -> str:
     seconds = max(0, int(seconds))
-    unit, phrase = next((unit, phrase) for most, unit, phrase in AGO.values() if seconds < most)
-    return str(phrase) % {"n": seconds // unit}
+    name, unit = next((name, unit) for name, (most, unit, _phrase) in AGO.items() if seconds < most)
+    return ago_phrase(name) % {"n": seconds // unit}
 
 
 @register.simple_tag
 def ago_phrase(unit: str) -> str:
-    return str(AGO[unit][2])
+    """Return the phrase whose %(n)d is to be replaced; the number and its unit stay on one line."""
+    return str(AGO[unit][2]).replace("%(n)d ", "%(n)d\N{NO-BREAK SPACE}")
 
 
 @register.simple_tag

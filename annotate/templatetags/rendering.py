@@ -5,6 +5,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from annotate.core import chat, embeds, sanitizing
+from annotate.core.cutting import cut_at_word
 from annotate.core.languages import direction
 from annotate.models import Item, Project
 
@@ -37,6 +38,12 @@ def named_in_sentence(item: Item, project: Project) -> str:
     """Name the item without the full stop of its text, for a sentence that ends with its own."""
     name = named(item, project)
     return name if name.endswith("..") else name.removesuffix(".")
+
+
+@register.filter
+def at_word(text: str, limit: int) -> str:
+    """Cut a longer text at the end of a word, with an ellipsis."""
+    return cut_at_word(str(text), limit)
 
 
 @register.simple_tag

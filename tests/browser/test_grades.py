@@ -36,13 +36,18 @@ def test_the_pages_are_accessible(live_site, open_page, sign_in, axe, alice, gra
             details.evaluate("details => { details.open = true; }")
         assert page.evaluate(SIDEWAYS) == 0, path
         axe(page)
+        if title == "Grades":
+            assert page.get_by_label("Grade 1", exact=True).bounding_box()["width"] > 140
 
 
 def test_boundaries_are_moved_by_keys_and_pointer_and_saved(live_site, page, sign_in, alice, graded):
     sign_in(alice)
     page.goto(live_site + reverse("grades", args=[graded.pk]))
     slider = page.get_by_role("slider", name="Score where “A” begins")
-    slider.focus()
+    expect(page.get_by_text("choose it with Tab and move it with the arrow keys")).to_be_visible()
+    page.get_by_role("region", name="Plot of the grades").focus()
+    page.keyboard.press("Tab")
+    expect(slider).to_be_focused()
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("PageDown")
     expect(page.get_by_label("Number of grade 1")).to_have_value("74")

@@ -87,7 +87,7 @@ def test_an_unfinished_answer_is_not_taken_and_keeps_its_order(live_site, page, 
     page.keyboard.press("3")
     page.keyboard.press("1")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("alert")).to_contain_text("The answer names 2 items but needs 4.")
+    expect(page.get_by_role("alert")).to_contain_text("Places given: 2; needed: 4.")
     expect(page.locator("[data-ranked] .option-name")).to_have_text(["Option C", "Option A"])
     expect(page.locator("[data-count]")).to_have_text("2 of 4")
     page.keyboard.press("2")

@@ -65,6 +65,30 @@ def test_the_pages_are_accessible(live_site, open_page, sign_in, axe, alice, jur
         assert box["width"] > 0.9 * width
 
 
+@pytest.mark.parametrize("width", [390, 320])
+def test_on_a_phone_long_names_have_room_and_intervals_stay(live_site, open_page, sign_in, alice, jury, link, width):
+    name = "A festival of light in the old town that goes on until the last tram has left the station"
+    jury.items.update(name=name)
+    ResultsLink.objects.update(hides_names=False)
+    page = open_page(viewport={"width": width, "height": 844})
+    page.goto(live_site + reverse("results-live", args=[link.token]))
+    row = page.get_by_role("row").nth(1)
+    title = row.get_by_role("rowheader")
+    expect(title).to_have_text(name)
+    assert title.bounding_box()["width"] > 0.6 * width
+    expect(row.locator("svg")).to_be_visible()
+    head = page.get_by_role("columnheader", name="Score", exact=True)
+    expect(head).to_be_visible()
+    assert head.evaluate("head => getComputedStyle(head).textAlign") == "end", "it stands over the scores"
+    assert page.evaluate(SIDEWAYS) == 0
+    sign_in(alice, page)
+    page.goto(live_site + reverse("overall", args=[jury.pk]))
+    card = page.locator(".total-table tbody tr").last
+    title, place = card.locator("th").bounding_box(), card.locator("td").first.bounding_box()
+    assert title["y"] < place["y"], "the name heads the card"
+    assert place["width"] < 0.5 * width, "two figures stand in a line"
+
+
 @pytest.mark.parametrize("streams", [5000, 0])
 def test_the_owner_reveals_and_the_screen_follows_by_itself(
     live_site, open_page, sign_in, page, alice, jury, link, monkeypatch, streams

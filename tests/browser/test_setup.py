@@ -32,7 +32,7 @@ def png(color: str) -> bytes:
 
 def make_project(live_site, page) -> None:
     page.goto(live_site)
-    page.get_by_role("link", name="New project").click()
+    page.get_by_role("link", name="Create your first project").click()
     page.get_by_role("link", name="Blank").click()
     page.get_by_label("Name", exact=True).fill("Uniforms")
     page.get_by_label("Question", exact=True).fill("Which argument is more convincing?")

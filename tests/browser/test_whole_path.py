@@ -39,12 +39,12 @@ def sign_in(page: Page, site: str) -> None:
     page.get_by_label("Email").fill("alice@example.org")
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_role("link", name="New project").first).to_be_visible()
+    expect(page.get_by_role("link", name="Create your first project")).to_be_visible()
 
 
 def create_project(page: Page) -> str:
     """Through the pages alone; the join link."""
-    page.get_by_role("link", name="New project").first.click()
+    page.get_by_role("link", name="Create your first project").click()
     page.get_by_role("link", name="Blank").click()
     page.get_by_label("Name", exact=True).fill("Advice to a first-year student")
     page.get_by_label("Question", exact=True).fill("Which advice is better?")

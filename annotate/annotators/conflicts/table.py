@@ -6,7 +6,7 @@ from typing import NamedTuple
 from django.utils.translation import gettext as _
 
 from annotate.files import csv_reader
-from annotate.files.cells import RowError, unknown_item
+from annotate.files.cells import RowError, shortened, unknown_item
 from annotate.files.limits import BadFile
 from annotate.files.sheets import Sheet
 
@@ -75,7 +75,7 @@ def problem_in(
 ) -> str:
     if cell["annotator"] not in annotators:
         return _("Nobody in this project or on the list of people you expect has the name “%(name)s”. Correct it.") % {
-            "name": cell["annotator"][:80]
+            "name": shortened(cell["annotator"])
         }
     item, tag = cell.get("item", ""), cell.get("tag", "")
     if not item and not tag:
@@ -83,5 +83,5 @@ def problem_in(
     if item and item not in items:
         return unknown_item(item)
     if tag and tag not in tags:
-        return _("No item has the tag “%(tag)s”.") % {"tag": tag[:80]}
+        return _("No item has the tag “%(tag)s”.") % {"tag": shortened(tag)}
     return ""

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from django.utils.translation import gettext as _
 
 from annotate.files import csv_reader
-from annotate.files.cells import RowError, tags_in
+from annotate.files.cells import RowError, shortened, tags_in
 from annotate.files.limits import BadFile, Unusable
 
 COLUMNS = ["annotator", "tags"]
@@ -49,5 +49,5 @@ def cell_at(cells: list, place: int) -> str:
 
 def problem_in(who: str, names: tuple[str, ...], annotators: Mapping[str, int]) -> str:
     if who not in annotators:
-        return _("Nobody in this project has the name or platform id “%(name)s”.") % {"name": who[:80]}
+        return _("Nobody in this project has the name or platform id “%(name)s”.") % {"name": shortened(who)}
     return "" if names else _("This row has no tag. Give one or more, separated by commas or vertical bars.")

@@ -4,6 +4,7 @@ import unicodedata
 from dataclasses import dataclass
 
 from annotate.core.charts import Scale
+from annotate.core.cutting import cut_at_word
 from annotate.dashboard.ranking.queries import AVERAGE_SCORE, Ranking, RankingRow
 
 HEAD, GAP, PART = 34, 8, 30
@@ -111,10 +112,10 @@ def mark(row: RankingRow, y: float, scale: Scale, layout: Layout) -> Mark:
 
 
 def truncate_label(text: str, columns: int = WIDE.columns) -> str:
-    """Cut the text to what fits, wide characters counted twice."""
+    """Cut the text at a word to what fits, wide characters counted twice."""
     used = 0
     for i, character in enumerate(text):
         used += 2 if unicodedata.east_asian_width(character) in "WF" else 1
         if used > columns:
-            return text[: max(1, i - 1)].rstrip() + "…"
+            return cut_at_word(text, max(2, i))
     return text

@@ -7,6 +7,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from annotate.core.cutting import cut_at_word
 from annotate.core.numbers import format_integer
 from annotate.core.quoting import quoted
 from annotate.dashboard.ranking.classes import RankClass
@@ -35,8 +36,7 @@ class Totals:
 
 def quote_title(title: str) -> SafeString:
     """Return an item's title inside a sentence, kept apart from it in either direction of writing."""
-    short = title if len(title) <= MAX_TITLE_LENGTH else title[: MAX_TITLE_LENGTH - 1].rstrip() + "…"
-    return format_html("<bdi>{}</bdi>", quoted(short))
+    return format_html("<bdi>{}</bdi>", quoted(cut_at_word(title, MAX_TITLE_LENGTH)))
 
 
 def headline(fit: Fit, classes: Sequence[RankClass], leaders: Sequence[Leader], totals: Totals) -> SafeString:

@@ -48,6 +48,6 @@ def anchor_of(place: int, cells: dict[str, str]) -> tuple[str, float, float | No
     if value is None or deviation is None or deviation < 0:
         raise BadFile(
             _("Row %(row)d: “%(value)s” and “%(deviation)s” are no value and deviation. Write numbers, as 62 and 3.")
-            % {"row": place, "value": cells["value"][:40], "deviation": cells["deviation"][:40]}
+            % {"row": place, "value": shortened(cells["value"]), "deviation": shortened(cells["deviation"])}
         )
     return cells["key"], value, deviation if cells["deviation"] else None

@@ -219,9 +219,7 @@ def check_agreement(kept: Mapping[str, Any]) -> Check:
     )
     if alpha is None or low is None or n_units < MIN_UNITS:
         state = UNKNOWN
-        text = _(
-            "Too early to say: only %(n)s pairs of items were compared by two or more people, and %(least)d are needed."
-        )
+        text = _("Too early to say. Pairs of items that two or more people compared: %(n)s; needed: %(least)d.")
     elif low > 0:
         state, text = (
             PASS,

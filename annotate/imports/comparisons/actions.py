@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from annotate.audit import record_event
 from annotate.core.errors import UserError
 from annotate.core.transactions import write_transaction
-from annotate.files.cells import unknown_item
+from annotate.files.cells import shortened, unknown_item
 from annotate.imports.comparisons.rows import Checked, raise_overlap, write_labels
 from annotate.labelling.asked_tasks import code_for, is_mixed, project_for_task
 from annotate.labelling.outcomes import EXTRA_OUTCOMES, TIES, main_outcome, n_ranked
@@ -189,13 +189,13 @@ def problems(project: Project, row: Comparison, items: dict[str, int], taken: se
     yield from problems_of_the_set(project, row)
     known = outcomes_of(project)
     if row.outcome not in known:
-        values = {"outcome": row.outcome[:80], "known": ", ".join(known)}
+        values = {"outcome": shortened(row.outcome), "known": ", ".join(known)}
         yield _("The outcome “%(outcome)s” is unknown. Use one of: %(known)s.") % values
     else:
         yield from problems_of_the_order(project, row)
     if not row.annotator.strip() or len(row.annotator) > LONGEST_NAME:
         yield _("The annotator's name “%(name)s” has %(n)d characters; it needs 1 to %(limit)d.") % {
-            "name": row.annotator[:40],
+            "name": shortened(row.annotator),
             "n": len(row.annotator),
             "limit": LONGEST_NAME,
         }
@@ -213,7 +213,7 @@ def problems_of_the_set(project: Project, row: Comparison) -> Iterator[str]:
         }
     repeated = next((key for key in row.shown if row.shown.count(key) > 1), None)
     if repeated is not None:
-        values = {"annotator": row.annotator[:80], "key": repeated[:80]}
+        values = {"annotator": shortened(row.annotator), "key": shortened(repeated)}
         yield _("%(annotator)s compares item “%(key)s” with itself.") % values
 
 
@@ -224,7 +224,7 @@ def problems_of_the_order(project: Project, row: Comparison) -> Iterator[str]:
         values = {"outcome": row.outcome, "n": len(row.order), "needed": needed}
         yield _("The answer “%(outcome)s” names %(n)d items but needs %(needed)d.") % values
     if row.grade and (row.outcome not in SIDES or row.grade not in Label.Grade.values):
-        values = {"grade": row.grade[:80], "known": ", ".join(Label.Grade.values)}
+        values = {"grade": shortened(row.grade), "known": ", ".join(Label.Grade.values)}
         yield _("The grade “%(grade)s” is unknown, or the answer is not a choice. Use one of: %(known)s.") % values
     if len(row.comment) > MAX_COMMENT_LENGTH:
         values = {"n": len(row.comment), "limit": MAX_COMMENT_LENGTH}
@@ -236,7 +236,7 @@ def problems_of_the_order(project: Project, row: Comparison) -> Iterator[str]:
         )
     for place, key in enumerate(row.order):
         if key not in row.shown or key in row.order[:place]:
-            yield _("The answer names “%(key)s”, which was not shown or already has a place.") % {"key": key[:80]}
+            yield _("The answer names “%(key)s”, which was not shown or already has a place.") % {"key": shortened(key)}
 
 
 def ensure_annotators(project: Project, rows: Sequence[Checked], now: datetime, source: str) -> dict[str, int]:

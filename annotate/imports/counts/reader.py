@@ -8,9 +8,9 @@ from typing import Any, TextIO
 from django.utils.translation import gettext as _
 
 from annotate.core.numbers import format_integer
-from annotate.files.cells import check_characters, shortened, unknown_item
+from annotate.files.cells import check_characters, check_key, shortened, unknown_item
 from annotate.files.layout import read_sheet
-from annotate.files.limits import MAX_KEY, BadFile, Unusable
+from annotate.files.limits import BadFile, Unusable
 from annotate.files.sheets import SheetRow
 from annotate.files.writers import without_apostrophes
 from annotate.imports.comparisons.actions import LONGEST_NAME
@@ -72,7 +72,7 @@ class CountTable:
         if not name.strip() or len(name) > LONGEST_NAME:
             raise Unusable(
                 _("The annotator's name “%(name)s” has %(n)d characters; it needs 1 to %(limit)d.")
-                % {"name": name[:40], "n": len(name), "limit": LONGEST_NAME}
+                % {"name": shortened(name), "n": len(name), "limit": LONGEST_NAME}
             )
         check_characters(name)
         if name in self.taken:
@@ -86,12 +86,7 @@ class CountTable:
             return
         if not self.counting.create:
             raise Unusable(unknown_item(key))
-        if not key or len(key) > MAX_KEY:
-            raise Unusable(
-                _("The key “%(key)s” has %(length)d characters; an item's key has 1 to %(limit)d.")
-                % {"key": shortened(key), "length": len(key), "limit": MAX_KEY}
-            )
-        check_characters(key)
+        check_key(key)
         self.items[key], self.new[key] = 0, place
 
     def check_total(self, name: str, key: str, count: int) -> None:
@@ -99,7 +94,7 @@ class CountTable:
         if total > MAX_COUNT:
             raise Unusable(
                 _("With the rows before, “%(name)s” counts %(n)d of “%(key)s”; the limit is %(limit)d.")
-                % {"name": name[:40], "n": total, "key": key[:80], "limit": MAX_COUNT}
+                % {"name": shortened(name), "n": total, "key": shortened(key), "limit": MAX_COUNT}
             )
         self.totals[name, key] = total
 

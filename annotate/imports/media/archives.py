@@ -14,7 +14,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile, UploadedFile
 from django.utils.translation import gettext as _
 
 from annotate.core.quoting import quoted
-from annotate.files.cells import check_characters, names_listed, shortened, tags_in, text_in
+from annotate.files.cells import check_characters, check_key, names_listed, shortened, tags_in, text_in
 from annotate.files.column_guessing import find, metadata_columns
 from annotate.files.decoding import decode
 from annotate.files.layout import guess_layout, read_sheet
@@ -24,7 +24,6 @@ from annotate.files.limits import (
     MAX_FILE_BYTES,
     MAX_IMAGE_BYTES,
     MAX_IMPORT_PAGES,
-    MAX_KEY,
     MAX_RECORDING_BYTES,
     MAX_TEXT,
     MAX_TITLE,
@@ -250,11 +249,7 @@ class Archive:
         name = "" if sections else self.path_of(text_in(cells["file"]), row.place, used)
         picture, document = self.sections(sections, row.place, used) if sections else self.read(name, row.place)
         key = text_in(cells["key"]) or picture.key
-        if len(key) > MAX_KEY:
-            raise Unusable(
-                _("The key “%(key)s” has %(length)d characters; the limit is %(limit)d. Shorten it.")
-                % {"key": shortened(key), "length": len(key), "limit": MAX_KEY}
-            )
+        check_key(key)
         values = self.values(row, cells["features"])
         described = document.body if document else picture.description
         body, context = (not sections and text_in(cells["text"])) or described, text_in(cells["context"])

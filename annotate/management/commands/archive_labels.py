@@ -10,11 +10,12 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from annotate.core.database_outages import outages_told
-from annotate.models import Project
+from annotate.models import LabelArchive, Project
 from annotate.operations.label_archives.errors import LabelArchiveError
 from annotate.operations.label_archives.moving import archive_labels
 
 SECONDS = 1.0  # between two words of progress to somebody who watches
+WIDTH = 60  # characters of the longest line of progress
 SECONDS_IN_LOG = 30.0  # and between two lines of it in a file or a log
 
 
@@ -32,6 +33,11 @@ class Progress:
             start, end = ("\r", " ") if self.is_watched else ("", "\n")
             self.stdout.write(f"{start}{done:,} of {total:,} {what}", ending=end)
             self.stdout.flush()
+
+    def end(self) -> None:
+        """Leave an empty line to the sentence that says what was done."""
+        if self.is_watched and self.said_at:
+            self.stdout.write(f"\r{' ' * WIDTH}\r", ending="")
 
 
 class Command(BaseCommand):
@@ -52,8 +58,13 @@ class Command(BaseCommand):
         found = Project.objects.filter(pk=project).first()
         if found is None:
             raise CommandError(f"There is no project {project}; its id is part of the address of its pages.")
+        progress = Progress(self.stdout)
+        was_done = LabelArchive.objects.filter(project=found, state=LabelArchive.State.ARCHIVED).exists()
         try:
-            archive = archive_labels(found, timezone.now(), Progress(self.stdout))
+            archive = archive_labels(found, timezone.now(), progress)
         except LabelArchiveError as error:
             raise CommandError(str(error)) from error
-        self.stdout.write(f"{archive.n_labels:,} labels are in {archive.file.name}, {archive.file.size / 1e6:,.1f} MB.")
+        progress.end()
+        where = f"in {archive.file.name}, {archive.file.size / 1e6:,.1f} MB"
+        already = "already " if was_done else ""
+        self.stdout.write(f"{archive.n_labels:,} labels are {already}{where}.")

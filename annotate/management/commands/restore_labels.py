@@ -32,8 +32,10 @@ class Command(BaseCommand):
         archive = LabelArchive.objects.select_related("project").filter(project=project).first()
         if archive is None:
             raise CommandError(f"No labels of a project {project} are in a file.")
+        progress = Progress(self.stdout)
         try:
-            n = restore_labels(archive, Progress(self.stdout))
+            n = restore_labels(archive, progress)
         except LabelArchiveError as error:
             raise CommandError(str(error)) from error
+        progress.end()
         self.stdout.write(f"{n:,} presentations are back, and the file is deleted.")

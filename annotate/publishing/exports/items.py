@@ -11,7 +11,13 @@ CHUNK = 500  # items read at a time
 
 COLUMNS = [
     Column("item", _("The item's key, unique in the project.")),
-    Column("title", _("The title that you gave it; otherwise empty. Annotators never see it.")),
+    Column(
+        "title",
+        _(
+            "The title that you gave it; otherwise empty. Annotators see it only where titles stand under images and "
+            "recordings."
+        ),
+    ),
     Column("kind", _("text, markdown, html, chat, image, audio, video, link or sections.")),
     Column(
         "text",

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.utils.safestring import SafeString
+from django.utils.translation import get_language, override
 from django.utils.translation import gettext as _
-from django.utils.translation import override
 
 from annotate.core.languages import language_name
 from annotate.criteria import Criterion
@@ -29,7 +29,7 @@ from models_engine.estimators.methods import METHODS, SETTINGS, Method
 from models_engine.estimators.references import REFERENCES, bibliography
 from models_engine.models import Fit
 
-LANGUAGES = ("en", "de")
+LANGUAGES = ("en", "de", "es", "fr")
 FIGURES = ("krippendorff2019", "bechger2003")  # behind the checks of every ranking
 SETS = ("varin2011",)  # of three items and more, as the pairs they imply
 
@@ -158,6 +158,8 @@ def references_of(project: Project, fit: Fit, method: Method) -> list[str]:
 
 
 def paragraphs_of(criterion: Criterion, fit: Fit, method: Method, counts: Counts) -> Iterable[tuple[str, str, str]]:
-    for language in LANGUAGES:
+    """Yield the paragraph in each language, that of the page first."""
+    own = (get_language() or "").partition("-")[0]
+    for language in sorted(LANGUAGES, key=lambda code: code != own):
         with override(language):
             yield language, language_name(language), paragraph(criterion, fit, method, counts)

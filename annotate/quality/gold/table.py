@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from django.utils.translation import gettext as _
 
 from annotate.files import csv_reader
-from annotate.files.cells import RowError, unknown_item
+from annotate.files.cells import RowError, shortened, unknown_item
 from annotate.files.limits import BadFile
 from annotate.files.sheets import Sheet, SheetRow
 from annotate.labelling.outcomes import allowed_extra_outcomes, main_outcome, n_ranked
@@ -95,7 +95,7 @@ def parse_row(project: Project, row: SheetRow, places: Mapping[str, int], items:
     if purpose is None:
         raise InvalidRow(
             _("The purpose “%(value)s” is unknown. Use one of: %(known)s.")
-            % {"value": cell["purpose"][:40], "known": ", ".join(PURPOSES)}
+            % {"value": shortened(cell["purpose"]), "known": ", ".join(PURPOSES)}
         )
     keys = [cell[f"item_{n}"] for n in range(1, project.k + 1)]
     for key in keys:
@@ -135,7 +135,7 @@ def parse_right_answer(project: Project, text: str, keys: list[str]) -> tuple[st
                     "The answer “%(value)s” is neither an item of the set (%(items)s) nor another allowed answer "
                     "(%(others)s)."
                 )
-                % {"value": key[:80], "items": ", ".join(keys)[:200], "others": ", ".join(others) or "–"}
+                % {"value": shortened(key), "items": ", ".join(keys)[:200], "others": ", ".join(others) or "–"}
             )
     return asked.value, checked_order(project, named), shared
 

@@ -205,7 +205,7 @@ def test_times_are_told_in_german(project, alice):
     Membership.objects.get_or_create(project=project, user=alice, role="owner")
     answer_one(make_annotator(project, "Quiet Otter"), now=NOW)
     page = signed_in(alice).get(reverse("progress", args=[project.pk]), headers=IN_GERMAN).content.decode()
-    assert re.search(r"vor \d+ (?:s|min|Std\.|Tagen)", page)
+    assert re.search(r"vor \d+\s(?:s|min|Std\.|Tagen)", page)
     assert "20. Nov 2026" in page
 
 

@@ -43,7 +43,7 @@ def test_the_page_names_the_leader_and_ranks_all(competition, vera):
     assert "“Orca”" in html.partition('class="lead headline-lead"')[2][:200]
     assert rows_shown(html) == ["Orca", "Llama", "Alpaca"]
     assert "From 54 answers by 3 people on 6 prompts or contexts." in html
-    assert "P(top 3)" not in html, "all three are among the best three"
+    assert "Chance to be in the top 3" not in html, "all three are among the best three"
     assert "With style held equal" in html
     assert 'id="style-form"' not in html, "a viewer changes nothing"
 

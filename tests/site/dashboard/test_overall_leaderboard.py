@@ -90,7 +90,7 @@ def test_the_page_shows_it_to_who_may_see(fitted, alice, vera, bob, charlie, dja
         html = page(signed_in(user), fitted, "overall")
         shown = html.partition('id="competitors"')[2].partition("</section>")[0]
         assert shown.index('data-competitor="Orca"') < shown.index('data-competitor="Llama"')
-        assert "P(first)" in shown
+        assert "Chance to be first" in shown
         assert "Prompts and answers are those by the criterion that has the fewest." in shown
     address = reverse("overall", args=[fitted.pk])
     assert signed_in(bob).get(address).status_code == 403, "an annotator"

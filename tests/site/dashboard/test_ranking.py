@@ -226,7 +226,7 @@ def test_p_top_k_is_left_out_where_it_says_nothing(owner, project, items):
     fit_of(project, items, [3, 2, 1, 0, -1, -2], settings={"top_k": 5})
     html = page(owner, project)
     assert "c-top" in html
-    assert "P(top 5)" in html
+    assert "Chance to be in the top 5" in html
 
 
 def test_items_of_contexts_have_one_ranking_for_each(owner, project, items):

@@ -73,11 +73,11 @@ def test_the_ranking_filtered_by_the_tag_shows_places_within_it(fitted, alice):
     html = page(client, fitted, "ranking", "?tag=even")
     assert [part.partition('"')[0] for part in html.split('data-rank="')[1:]] == ["1", "2", "3"]
     assert "Within <bdi>“even”</bdi>" in html
-    assert "P(win)" in html
+    assert "Chance to be first" in html
     alone = page(client, fitted, "ranking", "?tag=alone")
     assert 'data-rank="6"' in alone
     assert "Places are those among all items" in alone
-    assert "P(win)" not in page(client, fitted, "ranking", "?tag=even&q=Text")
+    assert "Chance to be first" not in page(client, fitted, "ranking", "?tag=even&q=Text")
     assert 'data-rank="3"' in page(client, fitted, "ranking", "?tag=even&sort=-p_top_k&view=table")
 
 

@@ -91,6 +91,15 @@ def test_little_data_is_not_yet_known_and_nothing_is_told_as_tied(project, alice
     assert 'Tied with it</dt><dd class="break-anywhere">0<' in html
 
 
+@pytest.mark.parametrize("n", [0, 1, 7])
+def test_too_few_pairs_that_two_people_compared_are_told_in_words_for_any_number(project, n):
+    kept = {"alpha": None, "low": None, "high": None, "n_units": n, "n_values": 2 * n}
+    checks = GOOD_CHECKS | {"agreement": kept}
+    spread_fit(project, list(project.items.all()), sd=0.05, diagnostics=DIAGNOSTICS | {"checks": checks})
+    told = f"Too early to say. Pairs of items that two or more people compared: {n}; needed: 20."
+    assert sentence(project, "agreement") == told
+
+
 def test_items_known_to_be_tied_are_settled(project):
     items = list(project.items.all())
     make_fit(project, [[(item, 0.001 * i, 0.005, 900) for i, item in enumerate(items)]], diagnostics=DIAGNOSTICS)

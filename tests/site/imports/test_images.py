@@ -13,7 +13,7 @@ from annotate.files.limits import BadFile
 from annotate.imports import media_wizard as media_views
 from annotate.items.actions import KeyTaken
 from annotate.items.media import images
-from annotate.models import Item
+from annotate.models import Item, Project
 
 EXIF_ORIENTATION, EXIF_ARTIST = 0x0112, 0x013B
 LOGIN = "allauth.account.auth_backends.AuthenticationBackend"
@@ -200,6 +200,14 @@ def test_the_preview_shows_the_pictures_to_their_owner_alone(owner, client, proj
         assert owner.get(url, {"upload": upload, "picture": place}).status_code == 404
     client.force_login(manuel, LOGIN)
     assert client.get(url, {"upload": upload, "picture": "0"}).status_code == 302
+
+
+@pytest.mark.parametrize(("captions", "seen"), [("none", False), ("text", False), ("title", True), ("both", True)])
+def test_the_preview_says_whether_annotators_see_titles(owner, project, captions, seen):
+    Project.objects.filter(pk=project.pk).update(media_captions=captions)
+    shown = send(owner, project, ("a.png", picture())).content.decode()
+    assert ("Annotators see it below the file." in shown) == seen
+    assert ("For you; annotators never see it." in shown) != seen
 
 
 def test_a_key_that_is_taken_is_corrected_or_left_out(owner, project):

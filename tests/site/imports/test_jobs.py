@@ -256,6 +256,25 @@ def test_the_command_imports_and_refuses(project, tmp_path, capsys):
     assert FitState.objects.get(project=project).wanted == 1
 
 
+@pytest.mark.parametrize(
+    ("kind", "table"),
+    [
+        ("items", "key,text\n{key},One\n"),
+        ("comparisons", "annotator,left,right,outcome\nw,{key},item-1,left\n"),
+        ("counts", "annotator,item,count\nw,{key},3\n"),
+    ],
+)
+def test_a_key_that_is_too_long_is_told_in_the_same_words_by_every_import(project, tmp_path, capsys, kind, table):
+    file = tmp_path / "table.csv"
+    Project.objects.filter(pk=project.pk).update(state="draft")
+    file.write_text(table.format(key="k" * 201))
+    options = [] if kind == "items" else ["--create-items"]
+    with pytest.raises(CommandError, match="Nothing was imported"):
+        call_command("import_file", kind, str(project.pk), str(file), *options)
+    told = f"The key “{'k' * 39}…” has 201 characters; the limit is 200. Shorten it."
+    assert told in capsys.readouterr().out
+
+
 @pytest.mark.process
 def test_an_engine_killed_in_mid_import_is_followed_by_one_that_doubles_nothing(tmp_path, settings, django_db_blocker):
     with django_db_blocker.unblock(), own_database(tmp_path) as url:

@@ -161,7 +161,7 @@ def test_what_shares_a_place_stands_behind_another(project, shared):
 
 def test_every_item_still_needs_a_place(project):
     presentation = next_for(make_annotator(project, "Otter"))
-    with pytest.raises(InvalidAnswer, match="names 3 items but needs 4"):
+    with pytest.raises(InvalidAnswer, match="Places given: 3; needed: 4"):
         send(presentation, form([1, 1, 2]))
 
 

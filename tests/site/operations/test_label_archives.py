@@ -2,6 +2,7 @@
 
 import io
 import random
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -362,6 +363,20 @@ def test_progress_is_told_to_who_watches_and_in_a_log(monkeypatch):
             moments[0] += seconds
             progress("removed", done, 9)
         assert out.getvalue() == told
+
+
+def test_who_watches_reads_one_sentence_at_the_end_and_what_was_done_before(archived):
+    def told(command: str) -> str:
+        out = io.StringIO()
+        out.isatty = lambda: True
+        call_command(command, str(archived.pk), stdout=out)
+        return out.getvalue()
+
+    first, again, back = told("archive_labels"), told("archive_labels"), told("restore_labels")
+    n = Presentation.objects.count()
+    assert re.search(r"removed \r {60}\r\d+ labels are in label-archives/", first)
+    assert re.fullmatch(r"\d+ labels are already in label-archives/.*\n", again)
+    assert back.endswith(f"brought back \r{' ' * 60}\r{n} presentations are back, and the file is deleted.\n")
 
 
 def test_a_deleted_project_takes_its_file_with_it(archived, django_capture_on_commit_callbacks):

@@ -4,8 +4,10 @@ import random
 import re
 
 import pytest
+from django.conf import settings
 from django.test import Client
 from django.urls import reverse
+from django.utils import translation
 from rest_framework.throttling import SimpleRateThrottle
 
 from annotate.access import SESSION_KEY
@@ -13,6 +15,8 @@ from annotate.core.errors import PseudonymTaken
 from annotate.models import Annotator, Presentation
 from annotate.participation.joining import actions as joining_actions
 from annotate.participation.joining import pseudonyms
+from annotate.participation.joining.pseudonym_words import Words
+from annotate.participation.joining.pseudonyms import normalize_name
 from tests.conftest import make_annotator
 
 BACKEND = "allauth.account.auth_backends.AuthenticationBackend"
@@ -222,20 +226,30 @@ def test_the_stranger_page_is_the_same_for_projects_that_do_not_exist(client, pr
 
 
 def test_suggestions_are_free_even_when_most_are_taken(project, monkeypatch):
-    monkeypatch.setattr(pseudonyms, "ADJECTIVES", ["Quiet"])
-    monkeypatch.setattr(pseudonyms, "ANIMALS", ["otter", "heron"])
+    monkeypatch.setitem(pseudonyms.WORDS, "en", Words(["Quiet"], ["otter", "heron"]))
     assert pseudonyms.suggest(project, random.Random(1)) in {"Quiet Otter", "Quiet Heron"}
     make_annotator(project, "Quiet Otter")
     make_annotator(project, "Quiet Heron")
     assert re.fullmatch(r"Quiet (Otter|Heron) \d+", pseudonyms.suggest(project, random.Random(1)))
 
 
-def test_suggestions_are_names_that_the_form_takes():
-    words = pseudonyms.ADJECTIVES + pseudonyms.ANIMALS
-    assert len(words) == len(set(words))
-    assert all(re.fullmatch("[a-z]+", word) for word in words)
-    longest = max(map(len, pseudonyms.ADJECTIVES)) + 1 + max(map(len, pseudonyms.ANIMALS)) + len(" 999999")
+@pytest.mark.parametrize("language", pseudonyms.WORDS)
+def test_suggestions_are_names_that_the_form_takes(language):
+    words = pseudonyms.WORDS[language]
+    both = words.adjectives + words.animals
+    assert len(both) == len(set(both))
+    assert all(word.isalpha() and word == normalize_name(word.lower()) for word in both)
+    longest = max(map(len, words.adjectives)) + 1 + max(map(len, words.animals)) + len(" 999999")
     assert longest <= pseudonyms.MAX_PSEUDONYM_LENGTH
+
+
+def test_every_language_of_the_pages_has_names_of_its_own(project):
+    assert set(pseudonyms.WORDS) == {code for code, _name in settings.LANGUAGES}
+    for language, words in pseudonyms.WORDS.items():
+        with translation.override(language):
+            first, second = pseudonyms.suggest(project, random.Random(3)).lower().split()
+        adjective, animal = (first, second) if words.adjective_first else (second, first)
+        assert (adjective in words.adjectives, animal in words.animals) == (True, True), language
 
 
 def test_two_at_once_with_one_name_make_one(project, monkeypatch):

@@ -1,5 +1,6 @@
 """The methods page: model, settings, versions and counts of the published fit, a paragraph and BibTeX to copy."""
 
+import re
 import xml.etree.ElementTree as ET
 
 import pytest
@@ -49,11 +50,23 @@ def test_the_page_tells_how_the_ranking_was_computed(fitted, vera):
     ):
         assert told in html, told
     assert "davidson1970" not in html, "no tie was seen"
-    assert html.count("<textarea") == 3
+    assert html.count("<textarea") == 5
     api = Api(vera, fitted)("get", "methods").json()
     assert api["estimator"] == "BradleyTerry"
     assert api["paragraphs"]["en"] in html.replace("&#x27;", "'").replace("&amp;", "&")
     assert api["formulas"][0] == "P(i beats j) = 1 / (1 + exp(-(f_i - f_j)))"
+
+
+def test_the_paragraph_comes_in_the_language_of_the_page_first(fitted, vera):
+    browser, places = signed_in(vera), {}
+    for code in ("en", "de", "es", "fr"):
+        url = reverse("methods", args=[fitted.pk])
+        shown = browser.get(url, headers={"Accept-Language": code}).content.decode()
+        found = re.findall(r'<textarea id="paragraph-(\w+)"', shown)
+        places[code] = found[0]
+        assert sorted(found) == ["de", "en", "es", "fr"]
+    assert places == {code: code for code in places}
+    assert "28 réponses sur 6 éléments ont été analysées." in shown
 
 
 def test_it_asks_as_often_for_many_labels_and_is_empty_before_the_first_fit(project, vera, django_assert_num_queries):
