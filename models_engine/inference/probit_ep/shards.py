@@ -21,6 +21,7 @@ from models_engine.inference.probit_ep.annotator_solves import (
     local_prior,
     shift_solution,
     solve_block,
+    told_of_consensus,
 )
 from models_engine.inference.probit_ep.pair_sites import PairSites
 from models_engine.inference.probit_ep.site_updates import (
@@ -191,15 +192,16 @@ class ShardState:
     """A shard in the middle of EP.
 
     sites: now.   solved: each block, given the consensus where it was.   update, corrections: of the sites, at the
-    margins that follow (margin, variance).   spreads: of each block D C, C the covariance of the consensus; none where
-    that is known.
+    margins that follow (margin, variance).   covariance: of the consensus, C, and spreads: of each block D C, None of
+    small ones; neither where the consensus is known.
     """
 
     sites: Sites
     solved: list[LocalSolution] = field(default_factory=list)
     margin: Floats | None = None
     variance: Floats | None = None
-    spreads: list[Floats] = field(default_factory=list)
+    covariance: Floats | None = None
+    spreads: list[Floats | None] = field(default_factory=list)
     update: Sites | None = None
     corrections: Floats | None = None
 
@@ -252,7 +254,7 @@ def refresh_sites(
     """
     move, covariance = consensus
     margin, variance = np.zeros(len(shard.sites)), np.ones(len(shard.sites))
-    spreads: list[Floats] = []
+    spreads: list[Floats | None] = []
     for block, local in zip(shard.blocks, state.solved, strict=True):
         if covariance is None:
             means, variances = block.margins(local.mean), local.variance
@@ -262,7 +264,8 @@ def refresh_sites(
         rows = block.site[block.real]
         margin[rows], variance[rows] = means[block.real], variances[block.real]
     update, corrections = site_updates(shard.sites, answering, state.sites, margin, variance)
-    return replace(state, margin=margin, variance=variance, spreads=spreads, update=update, corrections=corrections)
+    found = replace(state, margin=margin, variance=variance, covariance=covariance, spreads=spreads)
+    return replace(found, update=update, corrections=corrections)
 
 
 def local_change(state: ShardState) -> float:
@@ -322,13 +325,13 @@ def settle(shard: Shard, state: ShardState, move: Floats) -> ShardState:
 def statistic_of(shard: Shard, state: ShardState) -> Floats:
     """Sum B'(E - E B C B' E - e e')B over these annotators; see taste_statistic."""
     total = total_sites(shard.sites, state.sites)
-    spreads: Sequence[Floats | None] = state.spreads or [None] * len(shard.blocks)
+    spreads = state.spreads or [None] * len(shard.blocks)
 
     def learned() -> Iterator[Floats]:
         for block, local, spread in zip(shard.blocks, state.solved, spreads, strict=True):
             found = local.information - local.residual[:, :, None] * local.residual[:, None, :]
-            if spread is not None:
-                found -= block.weighted(total.precision, spread) @ local.information
+            if state.covariance is not None:
+                found -= told_of_consensus(block, local, total.precision, spread, state.covariance)
             yield found
 
     return scatter_matrices(shard.blocks, learned(), shard.sites.n_items)
