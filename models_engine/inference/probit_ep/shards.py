@@ -43,6 +43,7 @@ __all__ = [
     "add_evidence",
     "add_information",
     "build_shards",
+    "count_unconverged",
     "drop_solutions",
     "evidence_by_annotator",
     "evidence_of",
@@ -54,6 +55,8 @@ __all__ = [
     "refresh_sites",
     "settle",
     "shard_priors",
+    "sites_at",
+    "sites_replaced",
     "solve_shard",
     "statistic_of",
 ]
@@ -89,6 +92,13 @@ class Shard:
         """Return of one number for each annotator of the whole those of this shard."""
         return whole if self.annotators is None or whole is None else whole[self.annotators]
 
+    def places(self, rows: Ints) -> tuple[Ints, Ints]:
+        """Return which of these rows of the whole, in order, are of this shard, and where they stand in it."""
+        if self.rows is None:
+            return np.arange(len(rows)), rows
+        own = np.flatnonzero(np.isin(rows, self.rows))
+        return own, np.searchsorted(self.rows, rows[own])
+
     def put_rows(self, values: Floats, whole: Floats) -> None:
         """Write one number for each site of this shard to its place in the whole."""
         whole[slice(None) if self.rows is None else self.rows] = values
@@ -122,6 +132,11 @@ class KeptShards:
     @property
     def n_sites(self) -> int:
         return sum(len(shard.sites) for shard in self.shards)
+
+    @cached_property
+    def n_judged(self) -> int:
+        """Return how many annotators have sites."""
+        return sum(len(block.annotators) for shard in self.shards for block in shard.blocks)
 
     @cached_property
     def n_prior_numbers(self) -> int:
@@ -216,6 +231,24 @@ def moved_sites(state: ShardState, damping: float) -> Sites:
     if damping == 0 or state.update is None:
         return state.sites
     return Sites(*(old + damping * (new - old) for old, new in paired_parameters(state.sites, state.update)))
+
+
+def count_unconverged(shard: Shard, state: ShardState, least: float) -> int:
+    """Return how many annotators have a precision or shift that changes by `least` or more by the update."""
+    return int(np.count_nonzero(largest_changes(shard, state) >= least))
+
+
+def sites_at(state: ShardState, rows: Ints, damping: float) -> Sites:
+    """Return `moved_sites` of these rows alone."""
+    found = moved_sites(state, damping)
+    return Sites(found.precision[rows], found.shift[rows])
+
+
+def sites_replaced(sites: Sites, rows: Ints, values: Sites) -> Sites:
+    """Return the sites with other values at these rows."""
+    precision, shift = sites.precision.copy(), sites.shift.copy()
+    precision[rows], shift[rows] = values.precision, values.shift
+    return Sites(precision, shift)
 
 
 def solve_shard(shard: Shard, priors: Priors, current: Sites, taste: Floats, at: Floats) -> ShardState:
