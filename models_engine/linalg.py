@@ -141,9 +141,12 @@ def _eliminated(stack: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArra
     n_matrices, d = stack.shape[:2]
     result, log_determinant = np.empty_like(stack), np.empty(n_matrices)
     for some in chunk_slices(n_matrices, d * d, budget=SMALL_NUMBERS):
-        last = np.array(stack[some].transpose(1, 2, 0), order="C")
+        own = result[some].transpose(1, 2, 0)
+        last = own if own.strides[-1] == own.itemsize else np.empty(own.shape)
+        last[...] = stack[some].transpose(1, 2, 0)
         log_determinant[some] = np.log(_invert(last)).sum(axis=0)
-        result[some] = last.transpose(2, 0, 1)
+        if last is not own:
+            own[...] = last
     return result, log_determinant
 
 
