@@ -10,8 +10,9 @@ from models_engine.messages import Message, gettext_noop
 
 __all__ = [
     "MAX_MATRIX_ITEMS",
+    "MAX_SMALL_WIDTH",
     "MIRROR_WIDTH",
-    "SWEPT_NUMBERS",
+    "SMALL_NUMBERS",
     "centre",
     "centre_covariance",
     "centre_parts",
@@ -29,8 +30,8 @@ __all__ = [
 
 MAX_MATRIX_ITEMS = 5_000  # of more no matrix over all items is made
 MIRROR_WIDTH = 256  # rows of a block: it and its mirror image stay in the cache
-MAX_SWEPT_WIDTH = 10  # width of matrices up to which sweeping many at once is quicker than the blockwise inverse
-SWEPT_NUMBERS = 60_000  # numbers of the matrices that are swept at once: they stay in the cache, as a narrow block
+MAX_SMALL_WIDTH = 10  # of matrices up to which eliminating many at once is quicker than the blockwise inverse
+SMALL_NUMBERS = 125_000  # numbers of the small matrices that are inverted at once: they stay in the cache
 
 
 def laplacian(
@@ -114,11 +115,12 @@ def inverse_and_log_determinant(stack: NDArray[np.float64]) -> tuple[NDArray[np.
     """Invert symmetric positive definite matrices (u, d, d); also return their log determinants (u,).
 
     Blockwise by halves (Banachiewicz), so that nearly all work is matrix products: two to three times quicker than
-    LAPACK. Small ones by sweeps (Beaton 1964) of many matrices at once.
+    LAPACK. Small ones by elimination of many at once, quickest with the matrices last in memory, as which the result
+    then comes as well.
     """
     d = stack.shape[-1]
-    if d <= MAX_SWEPT_WIDTH:
-        return _swept(stack)
+    if d <= MAX_SMALL_WIDTH:
+        return _eliminated(stack)
     half = d // 2
     corner = np.ascontiguousarray(stack[:, half:, :half])
     first, log_first = inverse_and_log_determinant(np.ascontiguousarray(stack[:, :half, :half]))
@@ -134,24 +136,40 @@ def inverse_and_log_determinant(stack: NDArray[np.float64]) -> tuple[NDArray[np.
     return result, log_first + log_last
 
 
-def _swept(stack: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Do the same, row by row: a pivot and the row through it are taken out of all else, then replaced by their part of
-    minus the inverse.
-    """
+def _eliminated(stack: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Do the same with one loop over rows and columns for many matrices, which stand last in memory meanwhile."""
     n_matrices, d = stack.shape[:2]
-    result, log_determinant = np.empty_like(stack), np.zeros(n_matrices)
-    for some in chunk_slices(n_matrices, d * d, budget=SWEPT_NUMBERS):
-        left = np.array(stack[some].transpose(1, 2, 0), order="C")  # (d, d, matrices): quick along the last axis
-        for k in range(d):
-            row = left[k].copy()
-            pivot = row[k]
-            log_determinant[some] += np.log(pivot)
-            share = row / pivot
-            left -= row[:, None] * share
-            left[k] = left[:, k] = share
-            left[k, k] = -1 / pivot
-        np.negative(left.transpose(2, 0, 1), out=result[some])
+    result, log_determinant = np.empty_like(stack), np.empty(n_matrices)
+    for some in chunk_slices(n_matrices, d * d, budget=SMALL_NUMBERS):
+        own = result[some].transpose(1, 2, 0)
+        last = own if own.strides[-1] == own.itemsize else np.empty(own.shape)
+        last[...] = stack[some].transpose(1, 2, 0)
+        log_determinant[some] = np.log(_invert(last)).sum(axis=0)
+        if last is not own:
+            own[...] = last
     return result, log_determinant
+
+
+def _invert(stack: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Replace symmetric positive definite matrices (d, d, u) by their inverses; return the pivots, (d, u).
+
+    Each is L D L', L below the diagonal; its inverse G = D^-1 L^-1 + (I - L') G follows from the last column to the
+    first without L^-1 (Takahashi, Fagan & Chin 1973).
+    """
+    d, pivots = len(stack), np.empty(stack.shape[1:])
+    for k in range(d):
+        if k:
+            stack[k:, k] -= np.einsum("imu,mu->iu", stack[k:, :k], pivots[:k] * stack[k, :k])
+        pivots[k] = stack[k, k]
+        stack[k + 1 :, k] /= pivots[k]
+    reciprocal = 1 / pivots
+    for k in reversed(range(d)):
+        below = stack[k + 1 :, k]
+        found = np.einsum("iju,ju->iu", stack[k + 1 :, k + 1 :], below)
+        stack[k, k] = reciprocal[k] + np.einsum("iu,iu->u", below, found)
+        np.negative(found, out=below)
+        stack[k, k + 1 :] = below
+    return pivots
 
 
 def sum_by_group(groups: NDArray[np.integer], values: ArrayLike, n_groups: int) -> NDArray[np.float64]:

@@ -20,7 +20,7 @@ from models_engine.estimators.crowd_bt import CrowdBT
 from models_engine.estimators.several import fit_each
 from models_engine.executor import ClusterLost, ClusterUnreachable, connect, use_executor
 from models_engine.inference.crowd_bt import wins
-from models_engine.inference.probit_ep import annotator_blocks, shards
+from models_engine.inference.probit_ep import annotator_blocks, batched_ep, shards
 from models_engine.inference.probit_ep.annotator_blocks import build_blocks
 from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, run_ep
 from models_engine.inference.probit_ep.known_consensus import KnownConsensus
@@ -86,6 +86,20 @@ def assert_same(one: EPResult, other: EPResult) -> None:
 def test_a_worker_gives_the_same_to_the_last_bit(cluster):
     executor, sites = connected(cluster, 1), some_sites()
     here = run(sites)
+    assert len(here.kept.shards) > 8
+    with use_executor(executor):
+        assert_same(run(sites), here)
+    executor.close()
+
+
+def test_a_few_people_alone_are_the_same_there(cluster, monkeypatch):
+    """Their sites go to the worker and back while everybody's stay."""
+    monkeypatch.setattr(batched_ep, "MAX_SHARE_APART", 1.0)
+    executor, sites = connected(cluster, 1), some_sites()
+    everybody = run(sites)
+    monkeypatch.setattr(batched_ep, "MIN_COST_APART", 0.0)
+    here = run(sites)
+    assert (here.mean != everybody.mean).any()  # by what EP leaves open, as some went on alone
     assert len(here.kept.shards) > 8
     with use_executor(executor):
         assert_same(run(sites), here)

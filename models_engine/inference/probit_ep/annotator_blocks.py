@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models_engine.inference.probit_ep.pair_sites import PairSites
-from models_engine.linalg import sum_by_group
+from models_engine.linalg import MAX_SMALL_WIDTH, SMALL_NUMBERS, sum_by_group
 
 __all__ = ["Block", "Blocks", "build_blocks", "scatter_matrices"]
 
@@ -45,7 +45,7 @@ class Block:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what is sent to another process: not what is computed again there as quickly."""
-        return {name: value for name, value in vars(self).items() if name != "_by_item"}
+        return {name: value for name, value in vars(self).items() if name not in ("_by_item", "_cells")}
 
     @property
     def in_items(self) -> bool:
@@ -64,6 +64,8 @@ class Block:
             return weights @ covariance @ weights.transpose(0, 2, 1)
         if self.is_wide:
             return self._gather_wide(covariance)
+        if self.is_small:
+            return self._gather_small(covariance)
         n, flat = len(covariance), covariance.ravel()
         rows, columns = self.items[:, :, None] * n, self.items[:, None, :]
         cells = rows + columns
@@ -80,6 +82,41 @@ class Block:
                 flat.take(cells, out=values, mode="clip")  # all are inside; to raise, take() would copy them first
                 combine(local, values, out=local)
         return local
+
+    @property
+    def is_small(self) -> bool:
+        """Return whether arrays are kept with the annotators last in memory, along which small matrices are quick."""
+        return self.others is not None and self.items.shape[1] <= MAX_SMALL_WIDTH
+
+    def _gather_small(self, covariance: Floats) -> Floats:
+        """Do the same for the lower triangle, and mirror it."""
+        rows, columns = np.tril_indices(self.items.shape[1])
+        flat, (cells, *more) = covariance.ravel(), self._triangle_cells(len(covariance))
+        found, values = np.empty((2, *cells.shape))
+        flat.take(cells, out=found, mode="clip")  # all are inside; to raise, take() would copy them first
+        for cells, combine in zip(more, (np.add, np.subtract, np.subtract), strict=True):
+            flat.take(cells, out=values, mode="clip")
+            combine(found, values, out=found)
+        local = np.empty((self.items.shape[1], *self.items.T.shape))
+        local[rows, columns] = found
+        local[columns, rows] = found
+        return local.transpose(2, 0, 1)
+
+    def _triangle_cells(self, n_items: int) -> Ints:
+        """Return where in a flat (n_items, n_items) matrix the covariances of both ends of the margins in the lower
+        triangle are: items with items, others with others, items with others, others with items, (4, cells, U).
+        """
+        if self.others is None:
+            raise ValueError("only margins have two ends; call this in pair space.")
+        known = vars(self).get("_cells")
+        if known is not None and known[0] == n_items:
+            return known[1]
+        rows, columns = np.tril_indices(self.items.shape[1])
+        low, high = self.items.T, self.others.T
+        pairs = ((low, low), (high, high), (low, high), (high, low))
+        cells = np.stack([one[rows] * n_items + other[columns] for one, other in pairs])
+        vars(self)["_cells"] = n_items, cells
+        return cells
 
     def _gather_wide(self, covariance: Floats) -> Floats:
         """Do the same some rows of the covariance at a time, for whoever judged these items: they stay in the cache."""
@@ -200,6 +237,16 @@ class Block:
         below = (self.others[:, :, None] * n_items + self.others[:, None, :]).ravel()
         return [(own + self.items[:, None, :]).ravel(), below], [(own + self.others[:, None, :]).ravel()]
 
+    def scatter_small(self, local: Floats, n_items: int) -> Floats:
+        """Sum symmetric local matrices (U, d, d) over annotators in item coordinates, by their lower triangles."""
+        rows, columns = np.tril_indices(self.items.shape[1])
+        values = local.transpose(1, 2, 0)[rows, columns]
+        values[rows == columns] /= 2
+        cells = self._triangle_cells(n_items)
+        one, two, three, four = (sum_by_group(some.ravel(), values.ravel(), n_items**2) for some in cells)
+        found = (one + two - three - four).reshape(n_items, n_items)
+        return np.asarray(found + found.T)
+
     def scatter_wide(self, local: Floats, total: Floats) -> None:
         """Add local matrices (U, d, d) to `total` (n_items, n_items); of many items some of its rows at a time."""
         n_items = len(total)
@@ -227,6 +274,9 @@ def scatter_matrices(blocks: list[Block], local: Iterable[Floats], n_items: int)
     for block, matrices in zip(blocks, local, strict=True):
         if block.is_wide:
             block.scatter_wide(matrices, total)
+            continue
+        if block.is_small:
+            total += block.scatter_small(matrices, n_items)
             continue
         for some, places in zip((added, taken), block.scatter_cells(n_items), strict=True):
             for cells in places:
@@ -279,9 +329,11 @@ def build_blocks(sites: PairSites) -> Blocks:
     """
     judged, start, n_sites = np.unique(sites.annotator, return_index=True, return_counts=True)
     owner = np.repeat(np.arange(len(judged)), n_sites)
-    slots = np.unique(np.concatenate([owner * sites.n_items + sites.low, owner * sites.n_items + sites.high]))
+    slots = np.sort(np.concatenate([owner * sites.n_items + sites.low, owner * sites.n_items + sites.high]))
+    slots = slots[np.diff(slots, prepend=-1) > 0]  # quicker than np.unique, which hashes them
     n_slots = np.bincount(slots // max(1, sites.n_items), minlength=len(judged))
-    by_items = (MIN_PAIRS_PER_ITEM * n_slots <= n_sites) & (sum_by_group(owner, sites.ranked, len(judged)) == 0)
+    by_items = (MIN_PAIRS_PER_ITEM * n_slots <= n_sites) & (n_sites > MAX_SMALL_WIDTH)
+    by_items &= sum_by_group(owner, sites.ranked, len(judged)) == 0
     width = np.where(by_items, n_slots, n_sites)
     order = np.lexsort((n_sites, width, by_items))
     result, begin = Blocks(), 0
@@ -297,15 +349,18 @@ def build_blocks(sites: PairSites) -> Blocks:
 def _block_end(order: Ints, begin: int, width: Ints, by_items: NDArray[np.bool_]) -> int:
     """Return the end of a block starting at `begin`: one space, widths within 15%, memory bounded."""
     first = order[begin]
+    small = not by_items[first] and width[first] <= MAX_SMALL_WIDTH
     widest = max(int(width[first]) + 2, int(width[first] * 1.15))
-    narrow = width[first] < MIN_WIDE_BLOCK
-    most = min(MAX_NARROW_NUMBERS, MAX_BLOCK_NUMBERS) if narrow else MAX_BLOCK_NUMBERS
-    end = begin
-    while end < len(order) and by_items[order[end]] == by_items[first] and width[order[end]] <= widest:
-        if end > begin and (end - begin + 1) * int(width[order[end]]) ** 2 > most:
-            break
-        end += 1
-    return end
+    if small:
+        widest, most = min(widest, MAX_SMALL_WIDTH), SMALL_NUMBERS
+    else:
+        most = MAX_NARROW_NUMBERS if width[first] < MIN_WIDE_BLOCK else MAX_BLOCK_NUMBERS
+    alike = order[begin : begin + most]
+    widths = width[alike]
+    fits = (by_items[alike] == by_items[first]) & (widths <= widest)
+    fits &= np.arange(1, len(alike) + 1) * widths**2 <= min(most, MAX_BLOCK_NUMBERS)
+    fits[0] = True
+    return begin + (len(fits) if fits.all() else int(np.argmin(fits)))
 
 
 def _padded(start: Ints, n_sites: Ints) -> tuple[Ints, NDArray[np.bool_]]:
@@ -316,6 +371,8 @@ def _padded(start: Ints, n_sites: Ints) -> tuple[Ints, NDArray[np.bool_]]:
 
 def _pair_block(sites: PairSites, annotators: Ints, start: Ints, n_sites: Ints) -> Block:
     site, real = _padded(start, n_sites)
+    if site.shape[1] <= MAX_SMALL_WIDTH:
+        site, real = np.asfortranarray(site), np.asfortranarray(real)  # what is computed of them is so, too
     items = np.where(real, sites.low[site], 0)
     others = np.where(real, sites.high[site], 0)  # a padded margin compares item 0 with itself and has no variance
     noise = None if sites.ranking is None else _noise(items, others, np.where(real, sites.ranking[site], -1))

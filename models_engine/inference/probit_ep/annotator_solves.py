@@ -8,7 +8,15 @@ from numpy.typing import NDArray
 from models_engine.inference.probit_ep.annotator_blocks import Block
 from models_engine.linalg import inverse_and_log_determinant
 
-__all__ = ["LocalSolution", "consensus_margins", "local_prior", "multiply_stack", "shift_solution", "solve_block"]
+__all__ = [
+    "LocalSolution",
+    "consensus_margins",
+    "local_prior",
+    "multiply_stack",
+    "shift_solution",
+    "solve_block",
+    "told_of_consensus",
+]
 
 Floats = NDArray[np.float64]
 MIN_PRECISION = 1e-7  # of a site solved in pair space: below it, rounding errors dominate the variance
@@ -34,6 +42,8 @@ class LocalSolution:
 
 def multiply_stack(stack: Floats, vectors: Floats) -> Floats:
     """Multiply each matrix of a stack (U, d, d) by its own vector (U, d)."""
+    if stack.strides[0] < stack.strides[-1]:  # the matrices are last in memory
+        return np.einsum("uij,uj->ui", stack, vectors)
     return np.matmul(stack, vectors[:, :, None])[:, :, 0]
 
 
@@ -110,18 +120,49 @@ def _log_integral(
 
 def consensus_margins(
     block: Block, local: LocalSolution, move: Floats, covariance: Floats
-) -> tuple[Floats, Floats, Floats]:
-    """Return margin means and variances (U, P), and D C (U, d, d) in local coordinates, with the consensus integrated
-    out.
+) -> tuple[Floats, Floats, Floats | None]:
+    """Return margin means and variances (U, P) with the consensus integrated out, and D C (U, d, d) in local
+    coordinates, None of small blocks, which need it for their variances no more than their triangle of C.
 
     The consensus has moved by `move` (n_items,) and has covariance C (n_items, n_items).
     """
     mean = local.mean + multiply_stack(local.transfer, block.project(move))
-    spread = local.transfer @ block.gather(covariance)
+    inner = block.gather(covariance)
+    if block.is_small:
+        return mean, local.variance + _spread_variances(local.transfer, inner), None
+    spread = local.transfer @ inner
     if not block.in_items:
         return mean, local.variance + np.einsum("uij,uij->ui", spread, local.transfer), spread
     wide = spread @ local.transfer.transpose(0, 2, 1)
     return block.margins(mean), local.variance + block.margin_variances(wide), spread
+
+
+def _spread_variances(transfer: Floats, covariance: Floats) -> Floats:
+    """Return the diagonals of D C D', (U, d): twice their sum over the lower triangle of C, its diagonal halved.
+
+    Quick where the annotators are last in memory.
+    """
+    columns, inner = transfer.transpose(2, 1, 0), covariance.transpose(1, 2, 0)
+    total = np.zeros(columns.shape[1:])
+    for j in range(len(columns)):
+        row = inner[j, : j + 1].copy()
+        row[j] /= 2
+        part = np.einsum("kiu,ku->iu", columns[: j + 1], row)
+        part *= columns[j]
+        total += part
+    return np.asarray(2 * total.T)
+
+
+def told_of_consensus(
+    block: Block, local: LocalSolution, precision: Floats, spread: Floats | None, covariance: Floats
+) -> Floats:
+    """Return E C E (U, d, d), C the covariance of the consensus (n_items, n_items); precision (n_sites,): as in
+    `solve_block`, spread: D C where `consensus_margins` has it, as L D = E.
+    """
+    if spread is not None:
+        return block.weighted(precision, spread) @ local.information
+    information = np.ascontiguousarray(local.information)
+    return np.asarray(information @ np.ascontiguousarray(block.gather(covariance)) @ information)
 
 
 def shift_solution(local: LocalSolution, move: Floats) -> tuple[Floats, Floats]:

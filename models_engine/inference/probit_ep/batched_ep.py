@@ -4,6 +4,7 @@ What belongs to annotators stays with their shards; in each iteration the consen
 come back.
 """
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,23 +15,27 @@ from numpy.typing import NDArray
 
 from models_engine.executor import Kept
 from models_engine.inference.graded.cut_points import CutScores
-from models_engine.inference.probit_ep.annotator_blocks import Block
+from models_engine.inference.probit_ep.annotator_blocks import Block, build_blocks
 from models_engine.inference.probit_ep.pair_sites import PairSites
 from models_engine.inference.probit_ep.shards import (
     KeptShards,
     ShardAnswering,
     add_evidence,
     add_information,
+    count_unconverged,
     drop_solutions,
     evidence_by_annotator,
     evidence_of,
     information_of,
     keep_shards,
+    largest_changes,
     local_change,
     moved_sites,
     refresh_sites,
     settle,
     shard_priors,
+    sites_at,
+    sites_replaced,
     solve_shard,
     statistic_of,
 )
@@ -48,7 +53,12 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 MAX_PRIORS = 25_000_000  # numbers of prior covariances that are kept between solves: 200 MB
+MIN_COST_APART = 1e6  # of all blocks, from which it pays to go on with a few people alone
+MAX_SHARE_APART = 0.1  # of all people, that these are
+SHARE_APART = 0.1  # of the largest change, that theirs are at least
+MAX_ITERATIONS_APART = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,13 +197,16 @@ def run_ep(
     """Iterate parallel EP to a fixed point and report its evidence.
 
     blocks: `build_blocks(sites)`. start, mean: sites and consensus mean of an earlier run. Updates are damped by a half
-    once the changes stop shrinking. on_iteration is called with the change of each iteration (and may raise).
+    once the changes stop shrinking. Where everybody takes long, the few people who change much more than all others are
+    brought to a fixed point before everybody is updated again (`_Unconverged`). on_iteration is called with the change
+    of each iteration over everybody (and may raise).
     """
     at = crowd.mean if mean is None or crowd.consensus is None else mean
     change, iteration = np.inf, 0
     ep = ShardedEP(keep_shards(sites, blocks), crowd, several=max_iterations > 0)
     done = ep.update(ep.begin(start), at)
     damping = 1.0
+    apart = crowd.consensus is not None and sum(block.cost for block in blocks) >= MIN_COST_APART
     for iteration in range(1, max_iterations + 1):
         last, change = change, done.change
         if on_iteration is not None:
@@ -201,8 +214,33 @@ def run_ep(
         if change < tolerance:
             break
         damping = 0.5 if iteration > 5 and change > 0.9 * last else damping
-        done = ep.update(ep.moved(done.state, damping), done.mean)
+        begin, at = ep.moved(done.state, damping), done.mean
+        few = ep.unconverged(done, sites, max(tolerance, SHARE_APART * change)) if apart else None
+        if few is not None:
+            found = few.run(tolerance)
+            begin, at, apart = ep.replaced(begin, few.rows, found.sites), found.mean, found.converged
+        done = ep.update(begin, at)
     return ep.report(done, change < tolerance, iteration)
+
+
+@dataclass(frozen=True, eq=False)
+class _Unconverged:
+    """A few people in the middle of EP, to go on alone: what all others said last is in the prior of the consensus.
+
+    rows (n,): which sites of the whole; sites, blocks: these alone.   crowd: with that prior.   start, mean: where
+    their sites and the consensus are after the last update of everybody.
+    """
+
+    rows: Ints
+    sites: PairSites
+    blocks: list[Block]
+    crowd: CrowdPrior
+    start: Sites
+    mean: Floats
+
+    def run(self, tolerance: float) -> EPResult:
+        few = (self.sites, self.blocks, self.crowd, self.start, self.mean)
+        return run_ep(*few, max_iterations=MAX_ITERATIONS_APART, tolerance=tolerance)
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,6 +288,48 @@ class ShardedEP:
         """Return the sites moved by a share of their update, from which a lost iteration is computed again."""
         return self._executor.secure(self._executor.map(moved_sites, state, shared=[damping]))
 
+    def unconverged(self, done: _Pass, sites: PairSites, least: float) -> _Unconverged | None:
+        """Return the people of whom a precision or shift changes by `least` or more after `done`, if they are few."""
+        do, kept = self._executor, self.kept
+        count = do.map_reduce(count_unconverged, operator.add, kept.handles, done.state, shared=[least])
+        if not 0 < count <= MAX_SHARE_APART * kept.n_judged:
+            return None
+        changes = kept.gather_by_annotator(largest_changes, done.state, ())
+        rows = np.flatnonzero(changes[sites.annotator] >= least)
+        few = sites.select(rows)
+        blocks = build_blocks(few)
+        alone = ShardedEP(keep_shards(few, blocks), self.crowd, several=False)
+        before, start = (self._sites_at(done.state, rows, damping) for damping in (0.0, 1.0))
+        information, gradient = alone.told(alone.solve(alone.begin(before), done.at))
+        others = done.information - information, done.gradient - gradient
+        mean, covariance, _ = _consensus(self.crowd, *others, done.at)
+        crowd = replace(self.crowd, consensus=covariance, mean=mean)
+        return _Unconverged(rows, few, blocks, crowd, start, done.mean)
+
+    def _sites_at(self, state: Kept, rows: Ints, damping: float) -> Sites:
+        """Return the sites at these rows of the whole, moved by a share of their update."""
+        places = [shard.places(rows) for shard in self.kept.shards]
+        there = self._executor.keep([rows for _, rows in places])
+        found = self._executor.gather(self._executor.map(sites_at, state, there, shared=[damping]))
+        whole = Sites.empty(len(rows))
+        for (own, _), some in zip(places, found, strict=True):
+            whole.precision[own], whole.shift[own] = some.precision, some.shift
+        return whole
+
+    def replaced(self, sites: Kept, rows: Ints, values: Sites) -> Kept:
+        """Return the sites with these values at the rows of the whole."""
+        places = [shard.places(rows) for shard in self.kept.shards]
+        there = self._executor.keep([rows for _, rows in places])
+        some = self._executor.keep([Sites(values.precision[own], values.shift[own]) for own, _ in places])
+        return self._executor.secure(self._executor.map(sites_replaced, sites, there, some))
+
+    def told(self, state: Kept) -> tuple[Floats, Floats]:
+        """Return what all annotators say about the consensus, see `information_of`."""
+        found: tuple[Floats, Floats] = self._executor.map_reduce(
+            information_of, add_information, self.kept.handles, state
+        )
+        return found
+
     def solve(self, sites: Kept, at: Floats) -> Kept:
         """Solve everybody at these sites and the consensus `at`."""
         shared = [self._taste, self._executor.share(at)]
@@ -257,13 +337,12 @@ class ShardedEP:
 
     def update(self, sites: Kept, at: Floats) -> _Pass:
         """Do as `solve`, then update consensus and sites."""
-        do, crowd, handles = self._executor, self.crowd, self.kept.handles
-        n = len(crowd.taste)
+        crowd, n = self.crowd, len(self.crowd.taste)
         information, gradient = np.zeros((n, n)), np.zeros(n)
         mean, covariance, log_determinant = crowd.mean, None, 0.0
         state = self.solve(sites, at)
         if crowd.consensus is not None:
-            information, gradient = do.map_reduce(information_of, add_information, handles, state)
+            information, gradient = self.told(state)
             mean, covariance, log_determinant = _consensus(crowd, information, gradient, at)
         state = self.refresh(state, mean - at, covariance)
         return _Pass(state, at, mean, covariance, information, gradient, log_determinant, self.largest_change(state))

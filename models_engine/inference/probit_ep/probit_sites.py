@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, ndtr
 
-__all__ = ["SiteUpdate", "log_factor", "log_lapsed_factor", "probit_ratio", "probit_site"]
+__all__ = ["SiteUpdate", "log_factor", "log_lapsed_factor", "log_lapsed_win", "probit_ratio", "probit_site"]
 
 Floats = NDArray[np.float64]
 SiteUpdate = tuple[Floats, Floats, Floats]
@@ -61,7 +61,7 @@ def _closed_form(mean: Floats, variance: Floats, sign: Floats, noise: Floats | f
 def _with_lapses(mean: Floats, variance: Floats, sign: Floats, noise: Floats | float, lapse: Floats) -> SiteUpdate:
     """Do the same for l + (1 - 2 l) Phi(sign z / noise sd), with the second derivative at most 0."""
     scale = np.sqrt(noise + variance)
-    log_chance, slope, curvature = log_lapsed_factor(sign * mean / scale, np.array(1.0), np.array(0.0), lapse)
+    log_chance, slope, curvature = log_lapsed_win(sign * mean / scale, lapse)
     return log_chance, sign * slope / scale, np.minimum(curvature / scale**2, 0.0)
 
 
@@ -70,6 +70,15 @@ def log_factor(z: Floats, wins: Floats, losses: Floats) -> SiteUpdate:
     up, down = probit_ratio(z), probit_ratio(-z)
     value = wins * log_ndtr(z) + losses * log_ndtr(-z)
     return value, wins * up - losses * down, -wins * up * (z + up) - losses * down * (down - z)
+
+
+def log_lapsed_win(z: Floats, lapse: Floats) -> SiteUpdate:
+    """Return `log_lapsed_factor` of one win."""
+    bounded = np.clip(lapse, MIN_LAPSE, 1 - MIN_LAPSE)
+    up = (1 - 2 * bounded) * np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+    chance = bounded + (1 - 2 * bounded) * ndtr(z)
+    up /= chance
+    return np.log(chance), up, -up * (z + up)
 
 
 def log_lapsed_factor(z: Floats, wins: Floats, losses: Floats, lapse: Floats) -> SiteUpdate:

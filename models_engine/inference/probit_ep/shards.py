@@ -21,6 +21,7 @@ from models_engine.inference.probit_ep.annotator_solves import (
     local_prior,
     shift_solution,
     solve_block,
+    told_of_consensus,
 )
 from models_engine.inference.probit_ep.pair_sites import PairSites
 from models_engine.inference.probit_ep.site_updates import (
@@ -42,6 +43,7 @@ __all__ = [
     "add_evidence",
     "add_information",
     "build_shards",
+    "count_unconverged",
     "drop_solutions",
     "evidence_by_annotator",
     "evidence_of",
@@ -53,6 +55,8 @@ __all__ = [
     "refresh_sites",
     "settle",
     "shard_priors",
+    "sites_at",
+    "sites_replaced",
     "solve_shard",
     "statistic_of",
 ]
@@ -88,6 +92,13 @@ class Shard:
         """Return of one number for each annotator of the whole those of this shard."""
         return whole if self.annotators is None or whole is None else whole[self.annotators]
 
+    def places(self, rows: Ints) -> tuple[Ints, Ints]:
+        """Return which of these rows of the whole, in order, are of this shard, and where they stand in it."""
+        if self.rows is None:
+            return np.arange(len(rows)), rows
+        own = np.flatnonzero(np.isin(rows, self.rows))
+        return own, np.searchsorted(self.rows, rows[own])
+
     def put_rows(self, values: Floats, whole: Floats) -> None:
         """Write one number for each site of this shard to its place in the whole."""
         whole[slice(None) if self.rows is None else self.rows] = values
@@ -121,6 +132,11 @@ class KeptShards:
     @property
     def n_sites(self) -> int:
         return sum(len(shard.sites) for shard in self.shards)
+
+    @cached_property
+    def n_judged(self) -> int:
+        """Return how many annotators have sites."""
+        return sum(len(block.annotators) for shard in self.shards for block in shard.blocks)
 
     @cached_property
     def n_prior_numbers(self) -> int:
@@ -191,15 +207,16 @@ class ShardState:
     """A shard in the middle of EP.
 
     sites: now.   solved: each block, given the consensus where it was.   update, corrections: of the sites, at the
-    margins that follow (margin, variance).   spreads: of each block D C, C the covariance of the consensus; none where
-    that is known.
+    margins that follow (margin, variance).   covariance: of the consensus, C, and spreads: of each block D C, None of
+    small ones; neither where the consensus is known.
     """
 
     sites: Sites
     solved: list[LocalSolution] = field(default_factory=list)
     margin: Floats | None = None
     variance: Floats | None = None
-    spreads: list[Floats] = field(default_factory=list)
+    covariance: Floats | None = None
+    spreads: list[Floats | None] = field(default_factory=list)
     update: Sites | None = None
     corrections: Floats | None = None
 
@@ -214,6 +231,24 @@ def moved_sites(state: ShardState, damping: float) -> Sites:
     if damping == 0 or state.update is None:
         return state.sites
     return Sites(*(old + damping * (new - old) for old, new in paired_parameters(state.sites, state.update)))
+
+
+def count_unconverged(shard: Shard, state: ShardState, least: float) -> int:
+    """Return how many annotators have a precision or shift that changes by `least` or more by the update."""
+    return int(np.count_nonzero(largest_changes(shard, state) >= least))
+
+
+def sites_at(state: ShardState, rows: Ints, damping: float) -> Sites:
+    """Return `moved_sites` of these rows alone."""
+    found = moved_sites(state, damping)
+    return Sites(found.precision[rows], found.shift[rows])
+
+
+def sites_replaced(sites: Sites, rows: Ints, values: Sites) -> Sites:
+    """Return the sites with other values at these rows."""
+    precision, shift = sites.precision.copy(), sites.shift.copy()
+    precision[rows], shift[rows] = values.precision, values.shift
+    return Sites(precision, shift)
 
 
 def solve_shard(shard: Shard, priors: Priors, current: Sites, taste: Floats, at: Floats) -> ShardState:
@@ -252,7 +287,7 @@ def refresh_sites(
     """
     move, covariance = consensus
     margin, variance = np.zeros(len(shard.sites)), np.ones(len(shard.sites))
-    spreads: list[Floats] = []
+    spreads: list[Floats | None] = []
     for block, local in zip(shard.blocks, state.solved, strict=True):
         if covariance is None:
             means, variances = block.margins(local.mean), local.variance
@@ -262,7 +297,8 @@ def refresh_sites(
         rows = block.site[block.real]
         margin[rows], variance[rows] = means[block.real], variances[block.real]
     update, corrections = site_updates(shard.sites, answering, state.sites, margin, variance)
-    return replace(state, margin=margin, variance=variance, spreads=spreads, update=update, corrections=corrections)
+    found = replace(state, margin=margin, variance=variance, covariance=covariance, spreads=spreads)
+    return replace(found, update=update, corrections=corrections)
 
 
 def local_change(state: ShardState) -> float:
@@ -322,13 +358,13 @@ def settle(shard: Shard, state: ShardState, move: Floats) -> ShardState:
 def statistic_of(shard: Shard, state: ShardState) -> Floats:
     """Sum B'(E - E B C B' E - e e')B over these annotators; see taste_statistic."""
     total = total_sites(shard.sites, state.sites)
-    spreads: Sequence[Floats | None] = state.spreads or [None] * len(shard.blocks)
+    spreads = state.spreads or [None] * len(shard.blocks)
 
     def learned() -> Iterator[Floats]:
         for block, local, spread in zip(shard.blocks, state.solved, spreads, strict=True):
             found = local.information - local.residual[:, :, None] * local.residual[:, None, :]
-            if spread is not None:
-                found -= block.weighted(total.precision, spread) @ local.information
+            if state.covariance is not None:
+                found -= told_of_consensus(block, local, total.precision, spread, state.covariance)
             yield found
 
     return scatter_matrices(shard.blocks, learned(), shard.sites.n_items)

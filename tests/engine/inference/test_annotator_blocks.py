@@ -37,6 +37,7 @@ def test_matrices_go_to_items_and_back(monkeypatch, n_labels, wide, numbers, hei
     monkeypatch.setattr(annotator_blocks, "MAX_BLOCK_NUMBERS", numbers)
     rng, blocks = np.random.default_rng(1), build_blocks(sites_of(n_labels))
     assert {block.in_items for block in blocks} == {n_labels == 400}
+    assert any(block.is_small for block in blocks) == (n_labels == 60)
     local, expected = [], np.zeros((N_ITEMS, N_ITEMS))
     for block in blocks:
         half = rng.standard_normal((*block.items.shape, 3)) * (1.0 if block.in_items else block.real[:, :, None])

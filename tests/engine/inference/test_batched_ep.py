@@ -5,16 +5,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import log_ndtr, ndtr
 
 from models_engine.data import Comparisons
+from models_engine.inference.probit_ep import annotator_blocks
 from models_engine.inference.probit_ep.annotator_blocks import Block, build_blocks
 from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, run_ep, taste_statistic
 from models_engine.inference.probit_ep.pair_sites import PairSites, build_sites, cap_sites
-from models_engine.inference.probit_ep.probit_sites import probit_site
+from models_engine.inference.probit_ep.probit_sites import log_lapsed_factor, log_lapsed_win, probit_site
 from models_engine.inference.probit_ep.site_updates import Sites
-from models_engine.linalg import SWEPT_NUMBERS, inverse_and_log_determinant
+from models_engine.linalg import MAX_SMALL_WIDTH, SMALL_NUMBERS, inverse_and_log_determinant
 
 N = 4
 
@@ -194,19 +195,33 @@ def as_pair_space(sites: PairSites) -> list[Block]:
     return found
 
 
-def test_pair_space_and_item_space_agree():
+@pytest.mark.parametrize("how", ["in items", "in pairs", "small"])
+def test_every_kind_of_block_gives_the_same(monkeypatch, how):
     data, crowd = simulated_labels(6, 40, 4), random_prior(6)
     sites = sites_from(data)
-    blocks = build_blocks(sites)
-    assert any(block.in_items for block in blocks)
-    by_items = run_ep(sites, blocks, crowd, tolerance=1e-10)
-    in_pairs = as_pair_space(sites)
-    by_pairs = run_ep(sites, in_pairs, crowd, tolerance=1e-10)
-    assert by_items.log_evidence == pytest.approx(by_pairs.log_evidence, abs=1e-8)
+    expected = run_ep(sites, as_pair_space(sites), crowd, tolerance=1e-10)
+    statistic = taste_statistic(expected)
+    if how != "small":
+        monkeypatch.setattr(annotator_blocks, "MAX_SMALL_WIDTH", 0)
+    blocks = as_pair_space(sites) if how == "in pairs" else build_blocks(sites)
+    assert any(block.in_items for block in blocks) == (how == "in items")
+    assert all(block.is_small for block in blocks) == (how == "small")
+    found = run_ep(sites, blocks, crowd, tolerance=1e-10)
+    assert found.log_evidence == pytest.approx(expected.log_evidence, abs=1e-8)
     for name in ("mean", "covariance"):
-        assert_allclose(getattr(by_items, name), getattr(by_pairs, name), atol=1e-7)
-    of_items, of_pairs = taste_statistic(by_items), taste_statistic(by_pairs)
-    assert_allclose(of_items, of_pairs, atol=1e-7)
+        assert_allclose(getattr(found, name), getattr(expected, name), atol=1e-7)
+    assert_allclose(taste_statistic(found), statistic, atol=1e-7)
+
+
+def test_arrays_of_small_blocks_have_their_annotators_last_in_memory():
+    """Else all is right, but takes twice as long."""
+    sites = sites_from(simulated_labels(6, 40, 4))
+    (block,) = build_blocks(sites)
+    result = run_ep(sites, [block], random_prior(6), tolerance=1e-3)
+    ((local,),) = (state.solved for state in result.kept.executor.gather(result.state))
+    of_sites = np.ones(len(sites))[block.site]
+    for one in (block.items, of_sites, block.gather(np.eye(N)), local.mean, local.transfer, local.information):
+        assert one.strides[0] == one.itemsize
 
 
 def test_the_blockwise_inverse_is_the_inverse():
@@ -220,12 +235,26 @@ def test_the_blockwise_inverse_is_the_inverse():
         assert_allclose(stack, half @ half.transpose(0, 2, 1) + 0.1 * np.eye(d))
 
 
-def test_many_small_matrices_are_inverted_each_by_itself():
-    half = np.random.default_rng(1).standard_normal((SWEPT_NUMBERS // 9 + 2, 3, 3))
-    stack = half @ half.transpose(0, 2, 1) + np.eye(3)
+@pytest.mark.parametrize("d", [2, 3, MAX_SMALL_WIDTH])
+@pytest.mark.parametrize("last", [True, False])
+def test_many_small_matrices_are_inverted_each_by_itself(d, last):
+    """last: the matrices are last in memory, as are then their inverses."""
+    half = np.random.default_rng(1).standard_normal((SMALL_NUMBERS // d**2 + 2, d, d))
+    stack = half @ half.transpose(0, 2, 1) + np.eye(d)
+    if last:
+        stack = np.array(stack.transpose(1, 2, 0), order="C").transpose(2, 0, 1)
+    given = stack.copy()
     inverse, log_determinant = inverse_and_log_determinant(stack)
     assert_allclose(inverse, np.linalg.inv(stack), atol=1e-12)
     assert_allclose(log_determinant, np.linalg.slogdet(stack)[1], atol=1e-12)
+    assert_array_equal(stack, given)
+    assert inverse.strides == stack.strides
+
+
+def test_one_answer_with_lapses_is_the_general_factor_to_the_last_bit():
+    z, lapse = np.linspace(-40.0, 40.0, 999), np.linspace(0.0, 1.0, 999)
+    for found, expected in zip(log_lapsed_win(z, lapse), log_lapsed_factor(z, 1.0, 0.0, lapse), strict=True):
+        assert_array_equal(found, expected)
 
 
 def test_known_consensus_gives_each_annotator_the_evidence_of_a_fit_alone():
