@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -192,17 +192,26 @@ def average_over_normal(
     """
     if variance is None or not len(mean):
         return function(mean)
+    points, weights = _nodes(n_points)
+    deviation = np.sqrt(variance)
+    parts = []
+    for part in chunk_slices(len(mean), len(points), budget=200_000):
+        values = function(mean[part] + deviation[part] * points[:, None])
+        parts.append(np.einsum("p,apr->ar", weights, values))
+    return np.concatenate(parts, axis=-1)
+
+
+@lru_cache
+def _nodes(n_points: int) -> tuple[Floats, Floats]:
+    """Return nodes and weights (n_points,) of a standard normal average; see count_points."""
     if n_points <= FEW_POINTS:
         points, weights = np.polynomial.hermite_e.hermegauss(n_points)
     else:
         points = np.linspace(-6.0, 6.0, n_points)
         weights = np.exp(-(points**2) / 2)
-    deviation = np.sqrt(variance)
-    parts = []
-    for part in chunk_slices(len(mean), len(points), budget=200_000):
-        values = function(mean[part] + deviation[part] * points[:, None])
-        parts.append(np.einsum("p,apr->ar", weights / weights.sum(), values))
-    return np.concatenate(parts, axis=-1)
+    weights /= weights.sum()
+    points.flags.writeable = weights.flags.writeable = False
+    return points, weights
 
 
 def _losses(z: Floats, log_nu: float) -> tuple[Floats, Floats]:

@@ -96,22 +96,28 @@ def _newton(covariance: Floats, curvature: Curvature, gradient: Floats) -> Float
 
 def _cholesky(curvature: Curvature, weights: Floats) -> Floats:
     precision = curvature.precision
-    return np.array(np.linalg.cholesky(precision.graph.dense(weights, precision.ridge)))
+    lower, failed = scipy.linalg.lapack.dpotrf(
+        precision.graph.dense(weights, precision.ridge).T, lower=0, overwrite_a=1
+    )
+    if failed:
+        raise np.linalg.LinAlgError("the precision of the utilities is not positive definite.")
+    return np.asarray(lower.T)
 
 
 def _evaluated(
     problem: Problem, weights: Floats, lower: Floats, mean: Callable[[Floats], Floats]
 ) -> VariationalGaussian:
-    half, _ = scipy.linalg.lapack.dpotri(lower, lower=1)
-    covariance = np.asarray(np.tril(half) + np.tril(half, -1).T)
+    log_determinant = 2 * np.log(np.diagonal(lower)).sum()
+    half, _ = scipy.linalg.lapack.dpotri(lower.T, lower=0, overwrite_c=1)  # 0 on the other side of its diagonal
+    covariance = np.asarray(half + half.T)
+    np.fill_diagonal(covariance, np.diagonal(half))
     low, high = problem.counts.graph.low, problem.counts.graph.high
     diagonal = np.diagonal(covariance)
     by_pair = np.maximum(diagonal[low] + diagonal[high] - 2 * covariance[low, high], 0.0)
     averaged = problem.with_variance(by_pair[problem.counts.pair])
     state = averaged.at(mean(covariance))
     prior = problem.prior[: problem.n_items]
-    log_determinants = np.log(prior).sum() / 2 - np.log(np.diagonal(lower)).sum()
-    bound = state.value + log_determinants + (problem.n_items - prior @ diagonal) / 2
+    bound = state.value + (np.log(prior).sum() - log_determinant) / 2 + (problem.n_items - prior @ diagonal) / 2
     return VariationalGaussian(averaged, weights, state, covariance, float(bound))
 
 

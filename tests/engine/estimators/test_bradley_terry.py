@@ -271,14 +271,23 @@ def test_the_learned_scale_maximises_the_bound():
 def test_where_some_scale_is_not_fitted_to_its_end_the_likeliest_stands_for_all():
     data = simulated(3, 12, 30)
     whole = BradleyTerry(prior_sd=None, inference="variational").fit(data)
-    steps = whole.diagnostics.n_iterations - 10
-    with pytest.warns(NotConverged):
-        short = BradleyTerry(prior_sd=None, inference="variational", max_iterations=steps).fit(data)
+    with pytest.warns(NotConverged):  # the likeliest scale takes up to 11 steps, a wider one more
+        short = BradleyTerry(prior_sd=None, inference="variational", max_iterations=15).fit(data)
     alone = BradleyTerry(prior_sd=whole.prior_sd, inference="variational").fit(data)
     assert not short.diagnostics.converged
     assert_allclose(short.utilities(), alone.utilities(), atol=1e-4)
     assert_allclose(short.standard_deviations(), alone.standard_deviations(), atol=1e-4)
     assert (whole.standard_deviations() > 1.05 * alone.standard_deviations()).all()
+
+
+def test_each_scale_may_take_all_steps_and_progress_stays_within_them():
+    """Thirty steps do for each scale, but not for all of them together."""
+    data, seen = simulated(0, 20, 100), []
+    settings = BradleyTerry(prior_sd=None, inference="variational", max_iterations=30)
+    found = settings.fit(data, progress=lambda step, total, _: seen.append((step, total))).diagnostics
+    assert found.converged
+    assert found.n_iterations > 2 * 30
+    assert max(seen) == (30, 30)
 
 
 @pytest.mark.slow
