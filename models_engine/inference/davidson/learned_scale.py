@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 Problem = DavidsonProblem | GradedProblem
 CENTRAL_SD = 1.5  # median of the log-normal prior of a learned prior_sd, whose log has sd 1
 SCALE_STEPS = 30
-NODE_TOLERANCE = 3e-4  # of the fits that are averaged
+NODE_TOLERANCE = 1e-4  # of the fits that are averaged
 SMALLEST = 1e-300  # weight of a pair whose logarithm is taken
 
 
@@ -54,7 +54,7 @@ class VariationalFits:
         position, before, step = np.log(first), (np.nan, np.nan), 1e-2
         for _ in range(SCALE_STEPS):
             sd = float(np.exp(position))
-            slope, first_step = self._evidence_slope(self.fit(sd, within=min(1e-3, 1e-2 * abs(step))), sd)
+            slope, first_step = self._evidence_slope(self.fit(sd, within=min(1e-3, 0.1 * abs(step))), sd)
             if abs(slope) < 1e-6 * self.problem.n_items:
                 self.fit(sd)
                 return sd
