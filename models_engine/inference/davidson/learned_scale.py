@@ -54,9 +54,11 @@ class VariationalFits:
         position, before, step = np.log(first), (np.nan, np.nan), 1e-2
         for _ in range(SCALE_STEPS):
             sd = float(np.exp(position))
-            slope, first_step = self._evidence_slope(self.fit(sd, within=min(1e-3, 0.1 * abs(step))), sd)
+            within = min(1e-3, 0.1 * abs(step))
+            slope, first_step = self._evidence_slope(self.fit(sd, within), sd)
             if abs(slope) < 1e-6 * self.problem.n_items:
-                self.fit(sd)
+                if within > 100 * self.tolerance:
+                    self.fit(sd)
                 return sd
             secant = -slope * (position - before[0]) / (slope - before[1]) if slope != before[1] else np.nan
             step = float(np.clip(secant if np.isfinite(secant) else first_step, -0.7, 0.7))

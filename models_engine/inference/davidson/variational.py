@@ -45,8 +45,7 @@ class VariationalGaussian:
 
 def start_gaussian(problem: Problem, x: Floats, weights: Floats) -> VariationalGaussian:
     """Build q with this mean and these weights of the pairs."""
-    curvature = problem.at(x).curvature
-    return _evaluated(problem, weights, _cholesky(curvature, weights), lambda covariance: x)
+    return _evaluated(problem, weights, _cholesky(problem, weights), lambda covariance: x)
 
 
 def find_nearest_gaussian(
@@ -80,7 +79,7 @@ def _step(at: VariationalGaussian, size: float) -> VariationalGaussian:
     def mean(covariance: Floats) -> Floats:
         return at.state.x + size * _newton(covariance, curvature, at.state.gradient)
 
-    return _evaluated(at.problem, weights, _cholesky(curvature, weights), mean)
+    return _evaluated(at.problem, weights, _cholesky(at.problem, weights), mean)
 
 
 def _newton(covariance: Floats, curvature: Curvature, gradient: Floats) -> Floats:
@@ -94,11 +93,9 @@ def _newton(covariance: Floats, curvature: Curvature, gradient: Floats) -> Float
     return np.concatenate([step - reach @ nuisance, nuisance])
 
 
-def _cholesky(curvature: Curvature, weights: Floats) -> Floats:
-    precision = curvature.precision
-    lower, failed = scipy.linalg.lapack.dpotrf(
-        precision.graph.dense(weights, precision.ridge).T, lower=0, overwrite_a=1
-    )
+def _cholesky(problem: Problem, weights: Floats) -> Floats:
+    precision = problem.counts.graph.dense(weights, problem.prior[: problem.n_items])
+    lower, failed = scipy.linalg.lapack.dpotrf(precision.T, lower=0, overwrite_a=1)
     if failed:
         raise np.linalg.LinAlgError("the precision of the utilities is not positive definite.")
     return np.asarray(lower.T)
