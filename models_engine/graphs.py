@@ -45,12 +45,10 @@ class PairGraph:
 
     def dense(self, weights: Floats, ridge: Floats) -> Floats:
         """Return `D' diag(weights) D + diag(ridge)`, (n_items, n_items)."""
-        n = self.n_items
-        places = np.concatenate([self.low * n + self.high, self.high * n + self.low])
-        across = sum_by_group(places, np.concatenate([weights, weights]), n * n)
-        matrix = -across.reshape(n, n)
-        matrix[np.diag_indices(n)] = GraphPrecision(self, weights, ridge).diagonal
-        return np.asarray(matrix, dtype=np.float64)
+        matrix = np.zeros((self.n_items, self.n_items))
+        matrix[self.low, self.high] = matrix[self.high, self.low] = -weights
+        np.fill_diagonal(matrix, GraphPrecision(self, weights, ridge).diagonal)
+        return matrix
 
     def neighbourhood(self, size: int) -> Ints:
         """Return the numbers of at most `size` items that are next to each other, rising: breadth first from the first

@@ -18,6 +18,9 @@ MIN_INTERVAL = 0.25  # seconds between two calls within a step
 class FitLog:
     """Records the objective of each step and turns it into Diagnostics.
 
+    total: steps expected at most. Where a fit is made of several, each of which may take as many, the callback is told
+    no more than it.
+
     >>> log = FitLog(total=50, progress=None)
     >>> log.step(objective=-12.5)                      # raises Cancelled when the callback returns False
     >>> diagnostics = log.finish(converged=True, message=Message.of(gettext_noop("all steps below 1e-8")))
@@ -42,10 +45,10 @@ class FitLog:
     def _report(self, count: int, objective: float) -> None:
         if self.progress is None:
             return
-        go_on = self.progress(count, self.total, objective)
+        go_on = self.progress(min(count, self.total), self.total, objective)
         self._heard = time.perf_counter()
         if go_on is False:
-            raise Cancelled(f"the fit was cancelled after {count} of at most {self.total} steps.")
+            raise Cancelled(f"the fit was cancelled after {count} steps.")
 
     def finish(self, *, converged: bool, message: Message, n_iterations: int | None = None) -> Diagnostics:
         """Return the diagnostics. Warns NotConverged, with the message, if the fit did not converge."""

@@ -11,7 +11,7 @@ from models_engine.analysis.reliability import scale_separation, split_half
 from models_engine.data import Comparisons
 from models_engine.errors import InsufficientData
 from models_engine.estimators.base import Estimator
-from models_engine.estimators.bradley_terry import BradleyTerry
+from models_engine.estimators.bradley_terry import QUICK
 from models_engine.posterior import BasePosterior
 
 # With more labels the eighty fits of halves take longer than a background job should.
@@ -36,7 +36,7 @@ def measure_halves(labels: Labels, progress: Progress) -> dict[str, Any]:
     """
     if labels.data.n_labels > MAX_SPLIT_LABELS:
         return {}
-    data, estimator = largest_part(labels), Watched(BradleyTerry(), progress)
+    data, estimator = largest_part(labels), Watched(QUICK, progress)
     found: dict[str, Any] = {}
     for name, by in HALVES.items():
         try:

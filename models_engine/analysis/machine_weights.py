@@ -14,7 +14,7 @@ from scipy.special import chdtri
 
 from models_engine.analysis.judged_sets import number_sets
 from models_engine.data import Comparisons
-from models_engine.estimators.bradley_terry import BradleyTerry
+from models_engine.estimators.bradley_terry import QUICK
 
 __all__ = ["machine_weights"]
 
@@ -71,7 +71,7 @@ def _utilities(data: Comparisons) -> _Utilities:
         ends = data.starts[1:-1]
         ranks, sets = np.split(data.ranks, ends), np.split(data.items, ends)
         plain = Comparisons.from_ranks(ranks, sets, n_items=data.n_items, tied=data.tied, **grades)
-    posterior = BradleyTerry().fit(plain)
+    posterior = QUICK.fit(plain)
     part = np.where(plain.n_comparisons() > 0, plain.connected_parts(), -1)
     return _Utilities(posterior.utilities(), posterior.standard_deviations() ** 2, part)
 

@@ -13,7 +13,7 @@ from models_engine.arrays import raising, read_count, read_deviations, read_numb
 from models_engine.data import Comparisons
 from models_engine.errors import InsufficientData, InvalidSetting, NotConverged
 from models_engine.estimators.base import Estimator
-from models_engine.estimators.bradley_terry import BradleyTerry
+from models_engine.estimators.bradley_terry import QUICK
 from models_engine.linalg import centre
 from models_engine.posterior import BasePosterior
 from models_engine.validation import check_rows
@@ -121,8 +121,8 @@ def split_half(
     Halves of judges say how far another panel would agree (Bisson, Gilmore, Inglis & Jones 2016; Pollitt 2012); halves
     of the answers to one question are the custom for best-worst scaling (Kiritchenko & Mohammad 2017). `half` is the
     mean correlation r over splits; `full` steps each split up to all answers, 2 r / (1 + r) (Spearman 1910, Brown
-    1910), and takes the mean. `estimator` fits each half (BradleyTerry, where none is given); the utilities of items
-    compared in both halves are correlated.
+    1910), and takes the mean. `estimator` fits each half (where none is given, BradleyTerry
+    with a fixed prior, by its mode); the utilities of items compared in both halves are correlated.
 
     Interval: Fisher's z of the mean with standard error 1 / sqrt(n_items - 3), which is that of a single split's
     correlation over items drawn at random; where there are few judges who differ in taste it is too short.
@@ -134,7 +134,7 @@ def split_half(
         raise InvalidSetting(f"by is {by!r}; split the judges or the answers.", value=by)
     level, n_splits = _read_level(level), _read_n_splits(n_splits)
     generator = np.random.default_rng(0) if rng is None else rng
-    maker = BradleyTerry() if estimator is None else estimator
+    maker = QUICK if estimator is None else estimator
     found = []
     for one, other in _split_data(data, by, n_splits, generator):
         both = np.flatnonzero((one.n_comparisons() > 0) & (other.n_comparisons() > 0))

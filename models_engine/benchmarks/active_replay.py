@@ -22,7 +22,7 @@ from models_engine.benchmarks.crowd_data import read_readability
 from models_engine.benchmarks.sushi_data import read_sushi
 from models_engine.data import Comparisons
 from models_engine.errors import InvalidData
-from models_engine.estimators.bradley_terry import BradleyTerry
+from models_engine.estimators.bradley_terry import QUICK
 from models_engine.linalg import centre
 
 __all__ = ["REPLAYS", "Answers", "Replay", "read_replays", "replay", "replayed"]
@@ -48,7 +48,7 @@ class Answers:
         columns = (pairs.left, pairs.right, pairs.outcome, pairs.annotator)
         for a, b, outcome, who in zip(*(column.tolist() for column in columns), strict=True):
             given[min(a, b), max(a, b)].append((outcome if a < b else 1 - outcome, who))
-        return cls(dict(given), centre(BradleyTerry().fit(data).utilities()), data.n_annotators)
+        return cls(dict(given), centre(QUICK.fit(data).utilities()), data.n_annotators)
 
     @property
     def n_items(self) -> int:

@@ -25,7 +25,7 @@ from models_engine.analysis.unseen_items import Predictions, predict_unseen
 from models_engine.benchmarks.label_ratio import labels_ratio
 from models_engine.covariance.forms import DenseCovariance
 from models_engine.data import Comparisons
-from models_engine.estimators.bradley_terry import BradleyTerry
+from models_engine.estimators.bradley_terry import QUICK
 from models_engine.posterior import Diagnostics, GaussianPosterior
 
 __all__ = ["POLICIES", "SHARES", "STARTS", "Arrival", "format_arrivals", "measure_arrivals"]
@@ -177,7 +177,7 @@ def has_gain(collection: Collection, features: Floats) -> bool:
     """Return whether features help to predict withheld ones of the old items, as the site decides it."""
     winner, loser, who = (np.array(one) for one in (collection.winner, collection.loser, collection.annotator))
     data = Comparisons.from_pairs(winner, loser, np.ones(len(winner)), who, n_items=OLD, item_features=features[:OLD])
-    found = held_out_gain(data, BradleyTerry(), np.ones(OLD, dtype=bool))
+    found = held_out_gain(data, QUICK, np.ones(OLD, dtype=bool))
     return found.gain > found.error
 
 

@@ -89,7 +89,9 @@ def fit_contest(name: str, one: Contest) -> GaussianPosterior:
         warnings.simplefilter("ignore", NotConverged)
         if name in (OURS, UNWEIGHED):
             return Competitors(tied_ranks=True, careless=name == OURS).fit(one.data, one.table)
-        return BradleyTerry(prior_sd=None, side=bool((one.data.sizes == 2).all())).fit(pool_contexts(one))
+        return BradleyTerry(prior_sd=None, inference="map", side=bool((one.data.sizes == 2).all())).fit(
+            pool_contexts(one)
+        )
 
 
 def assign_context_folds(one: Contest, seed: int) -> NDArray[np.int64]:

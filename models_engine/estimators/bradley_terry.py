@@ -23,7 +23,7 @@ from models_engine.messages import Message, gettext_noop
 from models_engine.posterior import GaussianPosterior, Likelihood, Posterior
 from models_engine.progress import FitLog, Progress
 
-__all__ = ["BradleyTerry"]
+__all__ = ["QUICK", "BradleyTerry"]
 
 Floats = NDArray[np.float64]
 Problem = DavidsonProblem | GradedProblem
@@ -142,13 +142,13 @@ class BradleyTerry:
         By Laplace's approximation it would be a third to nine tenths of what it is. Of more than MAX_SCALE_ITEMS
         items, from the pairs among as many that are next to each other, as the prior is the same for all.
         """
-        pairs = answers.pairs
+        pairs, first = answers.pairs, _starting_sd(start)
         if pairs.n_items > MAX_SCALE_ITEMS:
             graph, _ = PairGraph.of(pairs.left, pairs.right, pairs.n_items)
             pairs, rows = pairs.among(graph.neighbourhood(MAX_SCALE_ITEMS))
             answers, start = _Answers(pairs, answers.sided[rows], answers.n_grades), None
         fits = self._start_variational(answers, start, log)
-        return fits.learn_scale(_starting_sd(start)), fits.converged
+        return fits.learn_scale(first), fits.converged
 
     def _start_variational(self, answers: "_Answers", start: Posterior | None, log: FitLog) -> VariationalFits:
         """Start from Laplace's approximation or from the earlier posterior."""
@@ -172,6 +172,10 @@ class BradleyTerry:
         has_tie = self.ties == "davidson" and bool(counts.ties.sum() > 0)
         prior = np.concatenate([own, side, [self.tie_sd**-2] * has_tie])
         return DavidsonProblem(counts, self.side, has_tie, prior)
+
+
+# Where a fit is a means to another end, or made very often.
+QUICK = BradleyTerry(prior_sd=CENTRAL_SD, inference="map")
 
 
 class _Answers(NamedTuple):

@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 Problem = DavidsonProblem | GradedProblem
 CENTRAL_SD = 1.5  # median of the log-normal prior of a learned prior_sd, whose log has sd 1
 SCALE_STEPS = 30
-NODE_TOLERANCE = 3e-4  # of the fits that are averaged
+NODE_TOLERANCE = 1e-4  # of the fits that are averaged
 SMALLEST = 1e-300  # weight of a pair whose logarithm is taken
 
 
@@ -25,7 +25,8 @@ class VariationalFits:
     """The nearest Gaussians to a posterior at one prior scale after another, each started from those before.
 
     problem: the posterior; its own prior of the utilities is not used.   start: mean and weights to begin with.
-    log: counts the steps of all fits together.   nearest: the last one.   converged: whether all were found.
+    log: counts the steps of all fits together, each of which may take as many as its total.   nearest: the last one.
+    converged: whether all were found.
     """
 
     def __init__(self, problem: Problem, start: VariationalGaussian, tolerance: float, log: FitLog) -> None:
@@ -38,9 +39,8 @@ class VariationalFits:
         position = float(np.log(prior_sd))
         mean, weights = self._expect(position)
         begin = start_gaussian(self.nearest.problem.with_prior_sd(prior_sd), mean, weights)
-        left = max(0, self.log.total - len(self.log.objective))
         self.nearest, found = find_nearest_gaussian(
-            begin, tolerance=max(within, 100 * self.tolerance), limit=left, step_done=self.log.step
+            begin, tolerance=max(within, 100 * self.tolerance), limit=self.log.total, step_done=self.log.step
         )
         self.converged &= found
         self._found.append((position, self.nearest.state.x, np.log(np.maximum(self.nearest.weights, SMALLEST))))
@@ -54,9 +54,11 @@ class VariationalFits:
         position, before, step = np.log(first), (np.nan, np.nan), 1e-2
         for _ in range(SCALE_STEPS):
             sd = float(np.exp(position))
-            slope, first_step = self._evidence_slope(self.fit(sd, within=min(1e-3, 1e-2 * abs(step))), sd)
+            within = min(1e-3, 0.1 * abs(step))
+            slope, first_step = self._evidence_slope(self.fit(sd, within), sd)
             if abs(slope) < 1e-6 * self.problem.n_items:
-                self.fit(sd)
+                if within > 100 * self.tolerance:
+                    self.fit(sd)
                 return sd
             secant = -slope * (position - before[0]) / (slope - before[1]) if slope != before[1] else np.nan
             step = float(np.clip(secant if np.isfinite(secant) else first_step, -0.7, 0.7))
@@ -66,20 +68,21 @@ class VariationalFits:
 
     def mix_over_scales(self, sd: float) -> tuple[Floats, Floats] | None:
         """Return mean and covariance of x over scales, of which sd is the likeliest; see mix_over_scales. None where
-        sd stands for all or where some scale was not fitted to its end.
+        some scale was not fitted to its end.
 
-        The fit is at sd before and after.
+        The fit is at sd before and after. The others begin with it alone, so that they end alike, whatever the start.
         """
         if not self.converged:
             return None
-        likeliest = self.nearest
+        likeliest, mode = self.nearest, float(np.log(sd))
+        self._found = self._found[-1:]
 
         def fit(position: float) -> tuple[float, Floats, Callable[[], Floats]]:
             scale = float(np.exp(position))
-            found = self.fit(scale, within=NODE_TOLERANCE)
+            found = likeliest if position == mode else self.fit(scale, within=NODE_TOLERANCE)
             return self._evidence_slope(found, scale)[0], found.state.x, lambda: found.whole_covariance
 
-        mixed = mix_over_scales(float(np.log(sd)), fit)
+        mixed = mix_over_scales(mode, fit)
         self.nearest = likeliest
         return mixed if self.converged else None
 

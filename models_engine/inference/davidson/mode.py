@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -122,7 +122,8 @@ class DavidsonProblem:
         """Compute objective, gradient and curvature at x in one pass over the rows."""
         counts, graph, z = self.counts, self.counts.graph, self.margins(x)
         answers = self._average(x, z, _answer_terms)
-        low, high, bend, tie, cross, tie_bend = answers[2:]
+        low, high, bend = answers[2:5]
+        tie, cross, tie_bend = answers[5:] if len(answers) == 8 else np.zeros((3, len(z)))
 
         def over_pairs(values: Floats) -> Floats:
             return sum_by_group(counts.pair, counts.total * values, graph.n_pairs)
@@ -165,8 +166,8 @@ class DavidsonProblem:
         if can_tie is None:
             return average(slice(None), log_nu)
         with_ties, without = average(can_tie, log_nu), average(~can_tie, -np.inf)
-        result = np.empty((len(with_ties), len(z)))
-        result[:, can_tie], result[:, ~can_tie] = with_ties, without
+        result = np.zeros((len(with_ties), len(z)))
+        result[:, can_tie], result[: len(without), ~can_tie] = with_ties, without
         return result
 
 
@@ -192,17 +193,26 @@ def average_over_normal(
     """
     if variance is None or not len(mean):
         return function(mean)
+    points, weights = _nodes(n_points)
+    deviation = np.sqrt(variance)
+    parts = []
+    for part in chunk_slices(len(mean), len(points), budget=200_000):
+        values = function(mean[part] + deviation[part] * points[:, None])
+        parts.append(np.einsum("p,apr->ar", weights, values))
+    return np.concatenate(parts, axis=-1)
+
+
+@lru_cache
+def _nodes(n_points: int) -> tuple[Floats, Floats]:
+    """Return nodes and weights (n_points,) of a standard normal average; see count_points."""
     if n_points <= FEW_POINTS:
         points, weights = np.polynomial.hermite_e.hermegauss(n_points)
     else:
         points = np.linspace(-6.0, 6.0, n_points)
         weights = np.exp(-(points**2) / 2)
-    deviation = np.sqrt(variance)
-    parts = []
-    for part in chunk_slices(len(mean), len(points), budget=200_000):
-        values = function(mean[part] + deviation[part] * points[:, None])
-        parts.append(np.einsum("p,apr->ar", weights / weights.sum(), values))
-    return np.concatenate(parts, axis=-1)
+    weights /= weights.sum()
+    points.flags.writeable = weights.flags.writeable = False
+    return points, weights
 
 
 def _losses(z: Floats, log_nu: float) -> tuple[Floats, Floats]:
@@ -213,19 +223,31 @@ def _losses(z: Floats, log_nu: float) -> tuple[Floats, Floats]:
 
 
 def _answer_terms(z: Floats, log_nu: float) -> Floats:
-    """Compute the terms of value, gradient and curvature of one answer, (8, ...).
+    """Compute the terms of value, gradient and curvature of one answer, (8, ...), or (5, ...) without ties.
 
     Both losses; P(low), P(high); the second derivative by z of A = log(e^(z/2) + e^(-z/2) + nu); P(tie); and A's
     derivatives by z and log nu, and by log nu twice. The last three are 0 without ties.
     """
+    if log_nu == -np.inf:
+        return _choice_terms(z)
     result = np.zeros((8, *z.shape))
     result[0], result[1] = _losses(z, log_nu)
     result[2], result[3] = low, high = np.exp(-result[0]), np.exp(-result[1])
-    result[4] = low * high
-    if log_nu > -np.inf:
-        tie = np.exp(log_nu - result[0] - z / 2)
-        result[4] += (low + high) * tie / 4
-        result[5], result[6], result[7] = tie, tie * (high - low) / 2, tie * (low + high)
+    tie = np.exp(log_nu - result[0] - z / 2)
+    result[4] = low * high + (low + high) * tie / 4
+    result[5], result[6], result[7] = tie, tie * (high - low) / 2, tie * (low + high)
+    return result
+
+
+def _choice_terms(z: Floats) -> Floats:
+    """Compute the first five of `_answer_terms`, without ties, each to full relative precision."""
+    ratio = np.exp(-np.abs(z))
+    likely, loss = 1 / (1 + ratio), np.log1p(ratio)
+    unlikely, low_leads = ratio * likely, z > 0
+    result = np.empty((5, *z.shape))
+    result[0], result[1] = loss - np.minimum(z, 0), loss + np.maximum(z, 0)
+    result[2], result[3] = np.where(low_leads, likely, unlikely), np.where(low_leads, unlikely, likely)
+    result[4] = likely * unlikely
     return result
 
 

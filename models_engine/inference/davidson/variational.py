@@ -45,8 +45,7 @@ class VariationalGaussian:
 
 def start_gaussian(problem: Problem, x: Floats, weights: Floats) -> VariationalGaussian:
     """Build q with this mean and these weights of the pairs."""
-    curvature = problem.at(x).curvature
-    return _evaluated(problem, weights, _cholesky(curvature, weights), lambda covariance: x)
+    return _evaluated(problem, weights, _cholesky(problem, weights), lambda covariance: x)
 
 
 def find_nearest_gaussian(
@@ -80,7 +79,7 @@ def _step(at: VariationalGaussian, size: float) -> VariationalGaussian:
     def mean(covariance: Floats) -> Floats:
         return at.state.x + size * _newton(covariance, curvature, at.state.gradient)
 
-    return _evaluated(at.problem, weights, _cholesky(curvature, weights), mean)
+    return _evaluated(at.problem, weights, _cholesky(at.problem, weights), mean)
 
 
 def _newton(covariance: Floats, curvature: Curvature, gradient: Floats) -> Floats:
@@ -94,24 +93,28 @@ def _newton(covariance: Floats, curvature: Curvature, gradient: Floats) -> Float
     return np.concatenate([step - reach @ nuisance, nuisance])
 
 
-def _cholesky(curvature: Curvature, weights: Floats) -> Floats:
-    precision = curvature.precision
-    return np.array(np.linalg.cholesky(precision.graph.dense(weights, precision.ridge)))
+def _cholesky(problem: Problem, weights: Floats) -> Floats:
+    precision = problem.counts.graph.dense(weights, problem.prior[: problem.n_items])
+    lower, failed = scipy.linalg.lapack.dpotrf(precision.T, lower=0, overwrite_a=1)
+    if failed:
+        raise np.linalg.LinAlgError("the precision of the utilities is not positive definite.")
+    return np.asarray(lower.T)
 
 
 def _evaluated(
     problem: Problem, weights: Floats, lower: Floats, mean: Callable[[Floats], Floats]
 ) -> VariationalGaussian:
-    half, _ = scipy.linalg.lapack.dpotri(lower, lower=1)
-    covariance = np.asarray(np.tril(half) + np.tril(half, -1).T)
+    log_determinant = 2 * np.log(np.diagonal(lower)).sum()
+    half, _ = scipy.linalg.lapack.dpotri(lower.T, lower=0, overwrite_c=1)  # 0 on the other side of its diagonal
+    covariance = np.asarray(half + half.T)
+    np.fill_diagonal(covariance, np.diagonal(half))
     low, high = problem.counts.graph.low, problem.counts.graph.high
     diagonal = np.diagonal(covariance)
     by_pair = np.maximum(diagonal[low] + diagonal[high] - 2 * covariance[low, high], 0.0)
     averaged = problem.with_variance(by_pair[problem.counts.pair])
     state = averaged.at(mean(covariance))
     prior = problem.prior[: problem.n_items]
-    log_determinants = np.log(prior).sum() / 2 - np.log(np.diagonal(lower)).sum()
-    bound = state.value + log_determinants + (problem.n_items - prior @ diagonal) / 2
+    bound = state.value + (np.log(prior).sum() - log_determinant) / 2 + (problem.n_items - prior @ diagonal) / 2
     return VariationalGaussian(averaged, weights, state, covariance, float(bound))
 
 

@@ -13,7 +13,7 @@ from models_engine.analysis.done import expected_wrong
 from models_engine.analysis.stopping import Rule, forecast_labels_for_spread, forecast_labels_for_top
 from models_engine.data import Comparisons
 from models_engine.errors import InvalidSetting
-from models_engine.estimators.bradley_terry import BradleyTerry
+from models_engine.estimators.bradley_terry import QUICK
 
 BEST = Aim("best", 2)
 
@@ -71,7 +71,7 @@ def test_the_top_is_forecast_for_the_rule_in_use():
     inside, own, balanced = [], [], []
     for seed in range(5):
         data, end = start_and_end(seed, 5, 0.5, 2_000)
-        fit = BradleyTerry().fit(data)
+        fit = QUICK.fit(data)
         told = {"n_labels": 300, "wrong": 0.5}
         rule = Rule(Attention(Aim("best", 5), 0.3, adaptive_so_far=0.6), data.n_comparisons())
         found = forecast_labels_for_top(fit, 5, **told, rng=np.random.default_rng(0), rule=rule)
@@ -93,7 +93,7 @@ def test_widths_and_reliability_are_forecast_for_a_rule():
     collection = Collection(world, Balanced(world, rng), rng)
     collect(collection, looks=(400,), see=lambda n, fit: None)
     data = labels_of(collection)
-    fit = BradleyTerry().fit(data)
+    fit = QUICK.fit(data)
     found = {}
     for balanced in (1.0, 0.1):
         rule = Rule(Attention(Aim("whole"), balanced), data.n_comparisons())

@@ -56,10 +56,11 @@ def test_coverage_is_flagged_only_beyond_two_standard_errors():
 
 def test_a_fixed_prior_covers_at_its_own_scale_and_is_overconfident_at_twice_it():
     """Forty crowds; standard errors about 1.3% and 2.5%."""
-    own = [measure("BradleyTerry", "own", seed, SMALL, {}) for seed in range(40)]
+    fixed = {"prior_sd": 1.5, "inference": "map"}
+    own = [measure("BradleyTerry", "own", seed, SMALL, fixed) for seed in range(40)]
     assert 0.85 <= np.mean([one.coverage for one in own]) <= 0.95
     assert 0.9 <= np.mean([one.slope for one in own]) <= 1.1
-    double = [measure("BradleyTerry", "double", seed, SMALL, {}) for seed in range(40)]
+    double = [measure("BradleyTerry", "double", seed, SMALL, fixed) for seed in range(40)]
     assert np.mean([one.coverage for one in double]) < 0.8
     assert np.mean([one.slope for one in double]) > 1.1
     assert np.mean([one.width for one in double]) > np.mean([one.width for one in own])

@@ -84,7 +84,7 @@ def test_gradient_and_curvature_are_those_of_finite_differences(cuts, averaged, 
 def test_the_mode_is_that_of_a_plain_optimiser():
     data = graded((0.4, 1.5))
     problem, n = problem_of(data), data.n_items
-    fitted = BradleyTerry(prior_sd=2**0.5, side=True, side_sd=1.0).fit(data)
+    fitted = BradleyTerry(prior_sd=2**0.5, inference="map", side=True, side_sd=1.0).fit(data)
     everywhere = GradedCounts.of(data.pairs(), np.ones(data.n_labels, bool), 2, halve_ties=False)
     problem = GradedProblem(everywhere, True, problem.prior)
     start = np.concatenate([np.zeros(n + 1), [0.5, 1.0]])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from models_engine.data import Comparisons
-from models_engine.estimators.bradley_terry import BradleyTerry
+from models_engine.estimators.bradley_terry import QUICK, BradleyTerry
 from models_engine.estimators.competitor_table import CompetitorTable
 from models_engine.estimators.competitors import Competitors
 from models_engine.estimators.crowd_bt import CrowdBT
@@ -18,7 +18,7 @@ from models_engine.simulate import Crowd, competition, simulate_crowd
 N_ITEMS, N_PAIRS, NU = 40, 1_500, 1.0
 CROWDS = [CrowdBT(), CrowdBT(inference="map")]
 ESTIMATORS = [
-    BradleyTerry(),
+    QUICK,
     BradleyTerry(prior_sd=None, inference="variational"),
     BradleyTerry(ties="half"),
     *CROWDS,
@@ -69,7 +69,7 @@ def test_answers_that_could_not_be_ties_leave_what_was_learned_of_ties_as_it_is(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("estimator", [BradleyTerry(), *CROWDS], ids=repr)
+@pytest.mark.parametrize("estimator", [QUICK, *CROWDS], ids=repr)
 def test_the_first_cut_point_is_that_of_the_answers_that_could_have_been_ties(estimator):
     """With choices and rankings as not tied it came out at .21 in place of .5."""
     _, data = crowd_of(graded=True)
@@ -133,7 +133,7 @@ def test_ties_between_other_items_leave_a_fit_to_choices_as_it_is(inference):
     crowd = simulate_crowd(rng, 8, 3)
     choices = crowd.choices(60, 4, rng)
     apart = Comparisons.from_pairs([8] * 9, [9] * 9, [0.5] * 6 + [1.0, 0.0, 1.0], n_items=10)
-    estimator = BradleyTerry(inference=inference)
+    estimator = BradleyTerry(prior_sd=1.5, inference=inference)
     both, alone = (estimator.fit(one) for one in (Comparisons.concatenate([choices, apart]), choices))
     kept = both.restrict(np.arange(8))
     np.testing.assert_allclose(kept.utilities(), alone.utilities(), atol=1e-5)

@@ -35,5 +35,16 @@ def test_a_skewed_density_has_its_moments_nearly():
     assert_allclose(covariance[0, 0] - SPREAD[0, 0], density.var(), rtol=0.1)
 
 
-def test_a_scale_that_is_as_good_as_known_is_not_averaged():
-    assert mix_over_scales(0.0, fit_for(norm(0.0, 0.04), np.ones(2))) is None
+def test_a_scale_that_is_nearly_known_takes_two_fits():
+    taken = []
+
+    def counted(deviation):
+        fit = fit_for(norm(0.0, deviation), np.array([1.0, -2.0]))
+        return lambda position: taken.append(position) or fit(position)
+
+    mean, covariance = mix_over_scales(0.0, counted(0.19))
+    assert len(taken) == 2
+    assert_allclose(mean, 0, atol=1e-9)
+    assert_allclose(covariance, SPREAD + 0.19**2 * np.outer([1, -2], [1, -2]), rtol=1e-4)
+    mix_over_scales(0.0, counted(0.21))
+    assert len(taken) == 2 + 2 + 6, "three nodes each way, and none where the density no longer matters"

@@ -65,7 +65,8 @@ def test_the_command_line_agrees_with_choix(tmp_path):
     rng = np.random.default_rng(0)
     won = [tuple(rng.permutation(8)[:2].tolist()) for _ in range(80)]
     lines = [f"a,{i},{j},1" for i, j in won]
-    assert run(tmp_path, "\n".join(["annotator,left,right,outcome", *lines])) == 0
+    mode = ["--set", "prior_sd=1.5", "--set", "inference=map"]
+    assert run(tmp_path, "\n".join(["annotator,left,right,outcome", *lines]), *mode) == 0
     theirs = choix.opt_pairwise(8, won, alpha=1 / (2 * 1.5**2), method="Newton-CG", tol=1e-12)
     theirs -= theirs.mean()
     for row in table(tmp_path):

@@ -177,7 +177,7 @@ if (is.na(prior_sd)) {
   beside <- c(mode + 0.1, slope_at(mode + 0.1))
   at_mode <- c(mode, slope_at(mode))
   deviation <- sqrt(0.1 / max(at_mode[2] - beside[2], 0.025))
-  if (deviation > 0.05) {
+  if (deviation > 0.2) {  # else the mean at the likeliest stands
     likeliest <- list(f, log_nu, weights)
     sum_of_weights <- 1
     sum_of_f <- f
@@ -189,9 +189,10 @@ if (is.na(prior_sd)) {
       before <- beside
       density <- 0
       for (number in 1:12) {
+        bend <- (last[2] - before[2]) / (last[1] - before[1])
+        if (density + step * last[2] + step^2 * bend / 2 < -6) break
         node <- c(last[1] + step, slope_at(last[1] + step))
         density <- density + integral(c(last[1], node[1], before[1]), c(last[2], node[2], before[2]))
-        if (density < -6) break
         sum_of_weights <- sum_of_weights + exp(density)
         sum_of_f <- sum_of_f + exp(density) * f
         if (number == 1) beside <- node
