@@ -12,7 +12,7 @@ from scipy.special import logsumexp, ndtr
 
 from models_engine.arrays import raising, read_count, read_number
 from models_engine.constants import Z90
-from models_engine.covariance.forms import Covariance, SumCovariance, pack, unpack
+from models_engine.covariance.forms import Covariance, SumCovariance, pack
 from models_engine.data import Comparisons
 from models_engine.errors import InvalidData, InvalidSetting, Unsupported
 from models_engine.html_tables import html_table
@@ -20,6 +20,7 @@ from models_engine.linalg import centre, centre_covariance, check_dense, chunk_s
 from models_engine.log_predictive import log_label_probabilities
 from models_engine.predictive import Likelihood
 from models_engine.protocol import Posterior
+from models_engine.stored_posteriors import gaussian_fields, shared_fields
 from models_engine.summaries import AnnotatorSummary, Components, Diagnostics, RankSummary, rank_draws, summarise_ranks
 from models_engine.validation import check_annotator, check_pair, check_selection
 
@@ -391,32 +392,3 @@ class SamplePosterior(BasePosterior):
         for part in chunk_slices(len(flat_left), len(self.draws)):
             result[part] = statistic(self.draws[:, flat_left[part]] - self.draws[:, flat_right[part]])
         return result.reshape(lefts.shape)
-
-
-def shared_fields(arrays: Mapping[str, NDArray]) -> dict[str, Any]:
-    """Return diagnostics, likelihood, annotators and prior as stored by `to_arrays`."""
-    meta = json.loads(str(arrays["meta"]))
-    trace = tuple(meta["diagnostics"].pop("objective"))
-    prefix = "annotators/"
-    summary = {key.removeprefix(prefix): np.asarray(arrays[key]) for key in arrays if key.startswith(prefix)}
-    return {
-        "diagnostics": Diagnostics(objective=trace, **meta["diagnostics"]),
-        "likelihood": Likelihood(**{name: _as_tuple(value) for name, value in meta["likelihood"].items()}),
-        "annotators": AnnotatorSummary(**summary),
-        **{name: float(arrays[name]) if name in arrays else None for name in ("prior_sd", "prior_shape")},
-    }
-
-
-def _as_tuple(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
-
-
-def gaussian_fields(arrays: Mapping[str, NDArray]) -> dict[str, Any]:
-    """Return the fields of a GaussianPosterior as stored by `to_arrays`, for subclasses that add their own."""
-    own = {
-        "mean": np.asarray(arrays["mean"]),
-        "spread": unpack("spread", arrays),
-        "taste": unpack("taste", arrays),
-        "lapses": np.asarray(arrays["lapses"]) if "lapses" in arrays else None,
-    }
-    return own | shared_fields(arrays)

@@ -17,8 +17,9 @@ from models_engine.inference.angle.mixture import MODE_TOLERANCE, LabelProfiles,
 from models_engine.inference.angle.permutations import place_scores
 from models_engine.linalg import centre
 from models_engine.messages import Message, gettext_noop
-from models_engine.posterior import Likelihood, Posterior, SamplePosterior, shared_fields
+from models_engine.posterior import Likelihood, Posterior, SamplePosterior
 from models_engine.progress import FitLog, Progress
+from models_engine.stored_posteriors import shared_fields
 from models_engine.summaries import Components
 from models_engine.validation import check_annotator, check_selection
 

@@ -12,7 +12,8 @@ from models_engine.data import Comparisons
 from models_engine.implied_pairs import LabelGroup
 from models_engine.inference.angle.permutations import log_place_sum
 from models_engine.linalg import centre, chunk_slices
-from models_engine.posterior import SamplePosterior, shared_fields
+from models_engine.posterior import SamplePosterior
+from models_engine.stored_posteriors import shared_fields
 from models_engine.validation import check_selection
 
 __all__ = ["AnglePosterior"]

@@ -12,7 +12,8 @@ from scipy.special import ndtr
 from models_engine.covariance.forms import DenseCovariance, SumCovariance
 from models_engine.errors import InvalidData
 from models_engine.linalg import centre
-from models_engine.posterior import GaussianPosterior, gaussian_fields
+from models_engine.posterior import GaussianPosterior
+from models_engine.stored_posteriors import gaussian_fields
 from models_engine.validation import check_pair, check_selection
 
 __all__ = ["CompetitorPosterior", "Effects"]

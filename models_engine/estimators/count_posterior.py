@@ -7,7 +7,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from models_engine.posterior import GaussianPosterior, gaussian_fields
+from models_engine.posterior import GaussianPosterior
+from models_engine.stored_posteriors import gaussian_fields
 
 __all__ = ["CountPosterior"]
 

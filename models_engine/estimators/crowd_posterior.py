@@ -10,7 +10,8 @@ from scipy.special import betaincinv
 
 from models_engine.data import Comparisons
 from models_engine.log_predictive import log_label_probabilities
-from models_engine.posterior import AnnotatorSummary, GaussianPosterior, gaussian_fields
+from models_engine.posterior import AnnotatorSummary, GaussianPosterior
+from models_engine.stored_posteriors import gaussian_fields
 
 __all__ = ["CrowdPosterior", "beta_from_moments", "summarise_reliabilities"]
 

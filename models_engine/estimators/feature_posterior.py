@@ -11,7 +11,8 @@ from models_engine.covariance.forms import LowRankCovariance
 from models_engine.errors import Unsupported
 from models_engine.kernels import standardise
 from models_engine.linalg import centre
-from models_engine.posterior import GaussianPosterior, gaussian_fields
+from models_engine.posterior import GaussianPosterior
+from models_engine.stored_posteriors import gaussian_fields
 from models_engine.validation import check_new_features
 
 __all__ = ["FeaturePosterior", "scaled_features"]

@@ -12,7 +12,8 @@ from models_engine.covariance.forms import DenseCovariance
 from models_engine.errors import Unsupported
 from models_engine.kernels import Form, ItemKernel, standardise
 from models_engine.linalg import centre, cholesky
-from models_engine.posterior import GaussianPosterior, gaussian_fields
+from models_engine.posterior import GaussianPosterior
+from models_engine.stored_posteriors import gaussian_fields
 from models_engine.validation import check_new_features
 
 __all__ = ["FittedProcess", "GPPLPosterior"]

@@ -39,7 +39,7 @@ def sign_in(page: Page, site: str) -> None:
     page.get_by_label("Email").fill("alice@example.org")
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_role("link", name="Create your first project")).to_be_visible()
+    expect(page.get_by_role("heading", name="Your projects", level=1)).to_be_visible()
 
 
 def create_project(page: Page) -> str:

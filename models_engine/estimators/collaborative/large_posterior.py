@@ -20,7 +20,8 @@ from models_engine.inference.item_factors.nodes import build_factor_shards
 from models_engine.inference.probit_ep.pair_sites import PairSites
 from models_engine.inference.probit_ep.site_updates import Sites
 from models_engine.linalg import centre
-from models_engine.posterior import GaussianPosterior, gaussian_fields
+from models_engine.posterior import GaussianPosterior
+from models_engine.stored_posteriors import gaussian_fields
 from models_engine.validation import check_annotator
 
 __all__ = ["LargePosterior", "LargeTastes", "dense_start"]

@@ -21,7 +21,8 @@ from models_engine.inference.tastes.scales import MixtureWeights
 from models_engine.inference.tastes.sides import SideBiases
 from models_engine.kernels import ItemKernel
 from models_engine.linalg import centre, cholesky
-from models_engine.posterior import GaussianPosterior, Likelihood, gaussian_fields
+from models_engine.posterior import GaussianPosterior, Likelihood
+from models_engine.stored_posteriors import gaussian_fields
 from models_engine.summaries import Components
 from models_engine.validation import check_annotator, check_new_features
 

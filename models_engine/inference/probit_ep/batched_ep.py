@@ -197,9 +197,9 @@ def run_ep(
     """Iterate parallel EP to a fixed point and report its evidence.
 
     blocks: `build_blocks(sites)`. start, mean: sites and consensus mean of an earlier run. Updates are damped by a half
-    once the changes stop shrinking. Where everybody takes long, the few people who change much more than all others are
-    brought to a fixed point before everybody is updated again (`_Unconverged`). on_iteration is called with the change
-    of each iteration over everybody (and may raise).
+    once the changes stop shrinking. Until then, where everybody takes long, the few people who change much more than
+    all others are brought to a fixed point before everybody is updated again (`_Unconverged`). on_iteration is called
+    with the change of each iteration over everybody (and may raise).
     """
     at = crowd.mean if mean is None or crowd.consensus is None else mean
     change, iteration = np.inf, 0
@@ -213,7 +213,8 @@ def run_ep(
             on_iteration(change)
         if change < tolerance:
             break
-        damping = 0.5 if iteration > 5 and change > 0.9 * last else damping
+        if iteration > 5 and change > 0.9 * last:
+            damping, apart = 0.5, False
         begin, at = ep.moved(done.state, damping), done.mean
         few = ep.unconverged(done, sites, max(tolerance, SHARE_APART * change)) if apart else None
         if few is not None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from models_engine.executor import Executor, Kept, active_executor
 from models_engine.inference.graded.cut_points import CutScores
-from models_engine.inference.probit_ep.annotator_blocks import Block, Blocks, scatter_matrices
+from models_engine.inference.probit_ep.annotator_blocks import Block, Blocks
 from models_engine.inference.probit_ep.annotator_solves import (
     LocalSolution,
     consensus_margins,
@@ -23,6 +23,7 @@ from models_engine.inference.probit_ep.annotator_solves import (
     solve_block,
     told_of_consensus,
 )
+from models_engine.inference.probit_ep.block_sums import scatter_matrices
 from models_engine.inference.probit_ep.pair_sites import PairSites
 from models_engine.inference.probit_ep.site_updates import (
     Answering,

@@ -5,7 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from models_engine.inference.probit_ep import annotator_blocks
-from models_engine.inference.probit_ep.annotator_blocks import Block, build_blocks, scatter_matrices
+from models_engine.inference.probit_ep.annotator_blocks import Block, build_blocks
+from models_engine.inference.probit_ep.block_sums import scatter_matrices
 from models_engine.inference.probit_ep.pair_sites import PairSites, build_sites
 from models_engine.simulate import simulate_crowd
 

@@ -219,10 +219,10 @@ def test_retired_items_are_not_shown(project):
     assert set(next_for(make_annotator(project, "A")).items.values_list("pk", flat=True)) == set(keep)
 
 
-@pytest.mark.parametrize("n", [0, 1])
-def test_fewer_than_two_items_say_so(project, n):
+@pytest.mark.parametrize(("n", "said"), [(0, "0 items,"), (1, "1 item,")])
+def test_fewer_than_two_items_say_so(project, n, said):
     project.items.filter(pk__in=list(project.items.values_list("pk", flat=True)[n:])).delete()
-    with pytest.raises(errors.NothingToCompare, match=f"{n} items"):
+    with pytest.raises(errors.NothingToCompare, match=said):
         next_for(make_annotator(project, "A"))
 
 
