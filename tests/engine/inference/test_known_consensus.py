@@ -7,16 +7,16 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import expit
 
-from models_engine.executor import InProcess, use_executor
+from models_engine.executor import use_executor
 from models_engine.inference.probit_ep.annotator_blocks import build_blocks
 from models_engine.inference.probit_ep.batched_ep import CrowdPrior, run_ep
 from models_engine.inference.probit_ep.independent_parts import IndependentParts
 from models_engine.inference.probit_ep.known_consensus import KnownConsensus
 from models_engine.inference.probit_ep.pair_sites import PairSites, build_sites
-from models_engine.inference.probit_ep.shards import solve_shard
 from models_engine.inference.probit_ep.site_updates import Sites
 from models_engine.inference.tastes.reliability import KNOTS, P_CARELESS, learn_reliabilities, summarise_evidence
 from models_engine.simulate import simulate_crowd
+from tests.engine.inference.counting import Counting
 
 RELIABLE = np.array([1.0, 1.0, 1.0, 1.0, 0.5, 0.0, 0.75, 0.95])
 
@@ -45,18 +45,6 @@ def test_evidence_given_the_consensus_is_that_of_ep_run_anew():
     for row, knot in reversed(list(enumerate(KNOTS))):
         lapse = np.full(len(RELIABLE), float(expit(-knot)))
         assert_allclose(known.evidence(replace(crowd, lapse=lapse)), expected[row], atol=0.01)
-
-
-class Counting(InProcess):
-    """Does everything here, and holds how many people were solved each time."""
-
-    def __init__(self) -> None:
-        self.solved: list[int] = []
-
-    def map(self, function, *kept, shared=()):
-        if function is solve_shard:
-            self.solved.append(sum(len(block.annotators) for shard in kept[0] for block in shard.blocks))
-        return super().map(function, *kept, shared=shared)
 
 
 def test_people_who_have_converged_are_not_solved_again():

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from models_engine.executor import InProcess, use_executor
+from models_engine.executor import use_executor
 from models_engine.inference.probit_ep import annotator_blocks, batched_ep, shards
 from models_engine.inference.probit_ep.annotator_blocks import build_blocks
 from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, run_ep, taste_statistic
 from models_engine.inference.probit_ep.pair_sites import PairSites, build_sites
-from models_engine.inference.probit_ep.shards import solve_shard
 from models_engine.simulate import simulate_crowd
+from tests.engine.inference.counting import Counting
 
 pytestmark = pytest.mark.slow
 
@@ -28,18 +28,6 @@ def some_sites() -> PairSites:
 
 def a_prior() -> CrowdPrior:
     return CrowdPrior(0.3 * np.eye(N_ITEMS), np.eye(N_ITEMS), np.zeros(N_ITEMS), lapse=np.zeros(N_PEOPLE))
-
-
-class Counting(InProcess):
-    """Does everything here, and holds how many people were solved each time."""
-
-    def __init__(self) -> None:
-        self.solved: list[int] = []
-
-    def map(self, function, *kept, shared=()):
-        if function is solve_shard:
-            self.solved.append(sum(len(block.annotators) for shard in kept[0] for block in shard.blocks))
-        return super().map(function, *kept, shared=shared)
 
 
 def run(sites: PairSites) -> tuple[EPResult, list[int]]:
