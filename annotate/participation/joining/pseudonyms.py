@@ -6,6 +6,7 @@ import unicodedata
 
 from django.utils.translation import get_language
 
+from annotate.core.languages import site_language
 from annotate.models import Annotator, ExpectedPerson, Project
 from annotate.participation.joining.pseudonym_words import ENGLISH, WORDS
 
@@ -17,7 +18,7 @@ JOINERS = "\u200c\u200d"  # some scripts and emoji are not written without them
 def suggest(project: Project, rng: random.Random) -> str:
     """Return a pseudonym that nobody in the project has, in the language of the page; with a number behind it once the
     plain ones run out."""
-    words = WORDS.get((get_language() or "").partition("-")[0], ENGLISH)
+    words = WORDS.get(site_language(get_language() or ""), ENGLISH)
     names = [words.pair(rng.choice(words.adjectives), rng.choice(words.animals)) for _ in range(N_SUGGESTIONS)]
     names += [f"{names[0]} {rng.randrange(10, 1_000_000)}" for _ in range(N_SUGGESTIONS)]
     taken = set(Annotator.everyone.filter(project=project, pseudonym__in=names).values_list("pseudonym", flat=True))

@@ -4,11 +4,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from django.conf import settings
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language, override
 from django.utils.translation import gettext as _
 
-from annotate.core.languages import language_name
+from annotate.core.languages import language_name, site_language
 from annotate.criteria import Criterion
 from annotate.fitting.published import published_fit
 from annotate.labelling.asked_tasks import shows_pairs_only
@@ -29,7 +30,6 @@ from models_engine.estimators.methods import METHODS, SETTINGS, Method
 from models_engine.estimators.references import REFERENCES, bibliography
 from models_engine.models import Fit
 
-LANGUAGES = ("en", "de", "es", "fr")
 FIGURES = ("krippendorff2019", "bechger2003")  # behind the checks of every ranking
 SETS = ("varin2011",)  # of three items and more, as the pairs they imply
 
@@ -159,7 +159,7 @@ def references_of(project: Project, fit: Fit, method: Method) -> list[str]:
 
 def paragraphs_of(criterion: Criterion, fit: Fit, method: Method, counts: Counts) -> Iterable[tuple[str, str, str]]:
     """Yield the paragraph in each language, that of the page first."""
-    own = (get_language() or "").partition("-")[0]
-    for language in sorted(LANGUAGES, key=lambda code: code != own):
+    own = site_language(get_language() or "")
+    for language in sorted((code for code, _name in settings.LANGUAGES), key=lambda code: code != own):
         with override(language):
             yield language, language_name(language), paragraph(criterion, fit, method, counts)
