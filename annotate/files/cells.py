@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from django.utils.translation import gettext as _
 
@@ -15,11 +14,6 @@ TAG_SEPARATORS = re.compile(r"[;,|\n]")
 
 # What no database column or page can hold: NUL, and halves of characters, which only JSON can spell.
 UNSTORABLE = re.compile("[\0\ud800-\udfff]")
-
-
-class RowError(NamedTuple):
-    place: int
-    message: str
 
 
 def text_in(cell: Cell) -> str:
@@ -93,10 +87,10 @@ def unknown_item(key: str) -> str:
 
 
 def names_listed(names: Sequence[str], limit: int = 12) -> str:
-    """Return the names, long ones cut; of more than `limit` the first ones and how many more there are."""
+    """Return the names, long ones cut; of many the first `limit` and how many more there are, two at least."""
+    if len(names) <= limit + 1:
+        return ", ".join(map(shortened, names))
     shown = ", ".join(map(shortened, names[:limit]))
-    if len(names) <= limit:
-        return shown
     return _("%(names)s and %(n)d more") % {"names": shown, "n": len(names) - limit}
 
 

@@ -12,6 +12,7 @@ from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 
 from annotate.files.limits import SMALL, BadFile
+from annotate.files.row_errors import RowError
 from annotate.files.workbooks import decode_table
 from annotate.imports import job as imports_job
 from annotate.imports.comparisons.forms import VotingForm, initial_of, voting_of
@@ -23,8 +24,6 @@ from annotate.imports.sources import Votes
 from annotate.imports.uploads import Upload
 from annotate.imports.wizard import Contents, Wizard
 from annotate.models import ImportJob
-
-SHOWN_ERRORS = 100
 
 
 def comparisons_contents(file: UploadedFile) -> Contents:
@@ -56,6 +55,10 @@ class ParsedComparisons:
 class ComparisonsWizard(Wizard[ParsedComparisons]):
     kind = "comparisons"
     template = "imports/comparisons_check.html"
+
+    def stage(self, contents: Contents) -> HttpResponseBase:
+        contents.details["mapping"]["voting"]["create"] = not self.project.items.exists()
+        return super().stage(contents)
 
     def parse(self, upload: Upload, data: Mapping[str, Any]) -> ParsedComparisons:
         text, voting = upload.read("text").decode(), upload.details["mapping"]["voting"]
@@ -96,7 +99,7 @@ class ComparisonsWizard(Wizard[ParsedComparisons]):
         return {
             "parsed": parsed,
             "form": form,
-            "errors": [{"place": read.place, "message": read.problem} for read in parsed.errors[:SHOWN_ERRORS]],
+            "errors": [RowError(read.place, read.problem) for read in parsed.errors],
             "first": first,
             "fields": fields_of(form, voting),
             "perhaps_annotators": perhaps_annotators(parsed),

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 
 from annotate.files.layout import read_sheet
 from annotate.files.limits import SMALL, BadFile
+from annotate.files.row_errors import RowError
 from annotate.files.workbooks import decode_table
 from annotate.imports import job as imports_job
 from annotate.imports.counts.columns import Counting, check_count_columns, guess_counts, layout_of
@@ -23,8 +24,6 @@ from annotate.imports.prepared import NothingToImport, Read
 from annotate.imports.uploads import Upload
 from annotate.imports.wizard import Contents, Wizard
 from annotate.models import ImportJob
-
-SHOWN_ERRORS = 100
 
 
 def counts_contents(file: UploadedFile) -> Contents:
@@ -55,6 +54,10 @@ class ParsedCounts:
 class CountsWizard(Wizard[ParsedCounts]):
     kind = "counts"
     template = "imports/counts_check.html"
+
+    def stage(self, contents: Contents) -> HttpResponseBase:
+        contents.details["mapping"]["counting"]["create"] = not self.project.items.exists()
+        return super().stage(contents)
 
     def parse(self, upload: Upload, data: Mapping[str, Any]) -> ParsedCounts:
         text, mapping = upload.read("text").decode(), upload.details["mapping"]
@@ -88,7 +91,7 @@ class CountsWizard(Wizard[ParsedCounts]):
         return {
             "parsed": parsed,
             "form": CountingForm(parsed.names, initial=initial_of(parsed.counting)),
-            "errors": [{"place": read.place, "message": read.problem} for read in parsed.errors[:SHOWN_ERRORS]],
+            "errors": [RowError(read.place, read.problem) for read in parsed.errors],
             "first": first_rows(sheet) if sheet else [],
             "fields": hidden_fields(parsed.counting),
         }

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 
 from annotate.files.layout import read_sheet
 from annotate.files.limits import SMALL, BadFile
+from annotate.files.row_errors import RowError
 from annotate.files.workbooks import decode_table
 from annotate.imports import job as imports_job
 from annotate.imports.guessing import first_rows
@@ -23,8 +24,6 @@ from annotate.imports.questions.reader import GivenQuestions
 from annotate.imports.uploads import Upload
 from annotate.imports.wizard import Contents, Wizard
 from annotate.models import ImportJob, Project
-
-SHOWN_ERRORS = 100
 
 
 def questions_contents(file: UploadedFile | None, text: str) -> Contents:
@@ -109,7 +108,7 @@ class QuestionsWizard(Wizard[ParsedQuestions]):
         return {
             "parsed": parsed,
             "form": form,
-            "errors": [{"place": read.place, "message": read.problem} for read in parsed.errors[:SHOWN_ERRORS]],
+            "errors": [RowError(read.place, read.problem) for read in parsed.errors],
             "first": first_rows(sheet) if sheet else [],
             "fields": hidden_fields(form, parsed.asking),
         }

@@ -30,7 +30,7 @@ from annotate.items.actions import import_items
 from annotate.items.rows import Checked, check
 from annotate.models import ImportJob
 
-SHOWN_ITEMS, SHOWN_ERRORS = 20, 100
+SHOWN_ITEMS = 20
 
 
 def file_contents(file: UploadedFile) -> Contents:
@@ -125,8 +125,8 @@ class TableWizard(Wizard[ParsedTable]):
             context["paste"] = PasteForm(initial={"text": upload.read("text").decode(), "written": written})
         if parsed.checked:
             context["items"] = parsed.checked.items[:SHOWN_ITEMS]
-            context["errors"] = parsed.checked.errors[:SHOWN_ERRORS]
-            context["warnings"] = parsed.checked.warnings[:SHOWN_ERRORS]
+            context["errors"] = parsed.checked.errors
+            context["warnings"] = parsed.checked.warnings
             context["n_contexts"] = len({item.context for item in parsed.checked.items} - {""})
             context["n_competitors"] = len({item.competitor for item in parsed.checked.items} - {""})
         return context

@@ -11,9 +11,10 @@ from annotate.core.chat import parse_turns
 from annotate.core.embeds import is_web_address
 from annotate.core.sanitizing import strip_tags
 from annotate.core.sections import Section, parse_sections, write_sections
-from annotate.files.cells import RowError, check_key, shortened, tags_in, text_in
+from annotate.files.cells import check_key, shortened, tags_in, text_in
 from annotate.files.column_guessing import SECTIONS, Columns
 from annotate.files.limits import MAX_COMPETITOR, MAX_LINK, MAX_ROWS, MAX_TEXT, MAX_TITLE, BadFile, Unusable
+from annotate.files.row_errors import RowError
 from annotate.files.sheets import Cell, Sheet, SheetRow
 from annotate.items.metadata import metadata_in
 from annotate.models import Item

@@ -1,5 +1,7 @@
 """{% load rendering %}: people's texts in templates."""
 
+from collections.abc import Iterable
+
 from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
@@ -7,6 +9,7 @@ from django.utils.safestring import SafeString, mark_safe
 from annotate.core import chat, embeds, sanitizing
 from annotate.core.cutting import cut_at_word
 from annotate.core.languages import direction
+from annotate.files.row_errors import GroupedErrors, grouped
 from annotate.models import Item, Project
 
 register = template.Library()
@@ -44,6 +47,11 @@ def named_in_sentence(item: Item, project: Project) -> str:
 def at_word(text: str, limit: int) -> str:
     """Cut a longer text at the end of a word, with an ellipsis."""
     return cut_at_word(str(text), limit)
+
+
+@register.filter
+def by_message(errors: Iterable[tuple[int, str]]) -> GroupedErrors:
+    return grouped(errors)
 
 
 @register.simple_tag

@@ -6,8 +6,9 @@ from typing import NamedTuple
 from django.utils.translation import gettext as _
 
 from annotate.files import csv_reader
-from annotate.files.cells import RowError, shortened, unknown_item
+from annotate.files.cells import shortened, unknown_item
 from annotate.files.limits import BadFile
+from annotate.files.row_errors import RowError
 from annotate.files.sheets import Sheet
 
 COLUMNS = ["annotator", "item", "tag"]

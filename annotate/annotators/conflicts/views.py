@@ -19,12 +19,11 @@ from annotate.annotators.conflicts.forms import NeverShownForm
 from annotate.annotators.conflicts.queries import people_by_name
 from annotate.annotators.conflicts.table import NewNeverShown, read_conflicts
 from annotate.core import rate_limits
-from annotate.files.cells import RowError
 from annotate.files.limits import BadFile
+from annotate.files.row_errors import RowError
 from annotate.models import ConflictOfInterest, Project
 
 PAGE_SIZE = 50
-SHOWN_PROBLEMS = 50
 
 
 @login_required
@@ -51,8 +50,7 @@ def never_shown(request: SignedInRequest, project_id: UUID) -> HttpResponse:
     context = {
         "project": project,
         "form": form,
-        "problems": problems[:SHOWN_PROBLEMS],
-        "n_problems": len(problems),
+        "problems": problems,
         "page": Paginator(entries.order_by("annotator__pseudonym", "pk"), PAGE_SIZE).get_page(request.GET.get("page")),
     }
     return render(request, "annotators/conflicts.html", context, status=400 if form.errors or problems else 200)

@@ -9,8 +9,9 @@ from django.core.validators import validate_email
 from django.utils.translation import gettext as _
 
 from annotate.files import csv_reader
-from annotate.files.cells import RowError, check_characters, shortened, tags_in
+from annotate.files.cells import check_characters, shortened, tags_in
 from annotate.files.limits import BadFile, Unusable
+from annotate.files.row_errors import RowError
 from annotate.files.sheets import Sheet
 from annotate.models import MAX_ANNOTATOR_TAGS, Annotator, ExpectedPerson, Project
 from annotate.models.roster import MAX_ORGANISATION_LENGTH

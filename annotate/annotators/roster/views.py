@@ -33,8 +33,8 @@ from annotate.annotators.roster.table import NewPerson, RosterCheck, read_roster
 from annotate.audit import record_export
 from annotate.core import rate_limits
 from annotate.core.errors import UserError
-from annotate.files.cells import RowError
 from annotate.files.downloads import sent
+from annotate.files.row_errors import RowError
 from annotate.files.writers import FORMATS, csv_chunks
 from annotate.lti.courses import courses_of, disconnect
 from annotate.models import ExpectedPerson, Project
@@ -55,10 +55,6 @@ class Preview:
     @property
     def shown(self) -> list[NewPerson]:
         return self.people[:SHOWN]
-
-    @property
-    def shown_problems(self) -> list[RowError]:
-        return self.problems[:SHOWN]
 
 
 @login_required

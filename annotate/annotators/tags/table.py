@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from django.utils.translation import gettext as _
 
 from annotate.files import csv_reader
-from annotate.files.cells import RowError, shortened, tags_in
+from annotate.files.cells import shortened, tags_in
 from annotate.files.limits import BadFile, Unusable
+from annotate.files.row_errors import RowError
 
 COLUMNS = ["annotator", "tags"]
 MAX_ROWS = 20_000

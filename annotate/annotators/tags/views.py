@@ -21,12 +21,11 @@ from annotate.annotators.tags.queries import annotators_by_name, tags_of
 from annotate.annotators.tags.table import read_tags
 from annotate.core import rate_limits
 from annotate.core.errors import UserError
-from annotate.files.cells import RowError
 from annotate.files.limits import BadFile
+from annotate.files.row_errors import RowError
 from annotate.models import Annotator, Project
 
 PAGE_SIZE = 50
-SHOWN_PROBLEMS = 50
 
 
 @login_required
@@ -109,8 +108,7 @@ def shown(
         "find": find,
         "chosen": chosen,
         "table": table,
-        "problems": problems[:SHOWN_PROBLEMS],
-        "n_problems": len(problems),
+        "problems": problems,
         "page": page,
         "lines": [(one, tags.get(one.pk, [])) for one in page],
         "is_filtered": any(asked.values()),

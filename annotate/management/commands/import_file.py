@@ -21,6 +21,7 @@ from annotate.core.stored_messages import render_message
 from annotate.files.decoding import decode
 from annotate.files.layout import read_sheet
 from annotate.files.parquet_reader import is_parquet, read_parquet
+from annotate.files.row_errors import grouped
 from annotate.files.workbooks import is_workbook, read_workbook
 from annotate.imports import job as imports_job
 from annotate.imports.actions import start_import, stop_import
@@ -182,10 +183,12 @@ class Command(BaseCommand):
                 signal.signal(number, handler)
 
     def tell(self, job: ImportJob, seconds: float) -> None:
-        for place, problem in job.errors[:SHOWN_ERRORS]:
-            self.stdout.write(f"  row {place:,}: {problem}")
-        if job.n_bad > SHOWN_ERRORS:
-            self.stdout.write(f"  and {job.n_bad - SHOWN_ERRORS:,} more rows with errors.")
+        shown = grouped(job.errors).groups[:SHOWN_ERRORS]
+        for group in shown:
+            self.stdout.write(f"  row{'' if group.n_rows == 1 else 's'} {group.places}: {group.message}")
+        n_more = job.n_bad - sum(group.n_rows for group in shown)
+        if n_more:
+            self.stdout.write(f"  and {n_more:,} more row{'' if n_more == 1 else 's'} with errors.")
         if job.state == ImportJob.State.CHECKED:
             stop_import(job=job, actor=job.asked_by, now=timezone.now())
             raise CommandError(

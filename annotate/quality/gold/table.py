@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from django.utils.translation import gettext as _
 
 from annotate.files import csv_reader
-from annotate.files.cells import RowError, shortened, unknown_item
+from annotate.files.cells import shortened, unknown_item
 from annotate.files.limits import BadFile
+from annotate.files.row_errors import RowError
 from annotate.files.sheets import Sheet, SheetRow
 from annotate.labelling.outcomes import allowed_extra_outcomes, main_outcome, n_ranked
 from annotate.labelling.task_types.base import shared_in

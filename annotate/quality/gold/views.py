@@ -15,15 +15,13 @@ from annotate import access
 from annotate.access import SignedInRequest
 from annotate.core import rate_limits
 from annotate.criteria import Criterion
-from annotate.files.cells import RowError
 from annotate.files.limits import BadFile
+from annotate.files.row_errors import RowError
 from annotate.models import Project
 from annotate.quality.gold.actions import add_gold_sets, remove_gold_set
 from annotate.quality.gold.forms import GoldTableForm
 from annotate.quality.gold.queries import gold_set_page as query
 from annotate.quality.gold.table import columns_of, parse_table
-
-SHOWN_PROBLEMS = 50
 
 
 @login_required
@@ -63,8 +61,7 @@ def render_gold_sets(
         "project": project,
         "criterion": Criterion(project),  # the first: gold sets are answered by it
         "form": form,
-        "problems": problems[:SHOWN_PROBLEMS],
-        "n_problems": len(problems),
+        "problems": problems,
         "sets": query(project, request.GET.get("page")),
         "columns": columns_of(project),
         "example": ",".join(["gold", *keys, keys[0], ""]),
