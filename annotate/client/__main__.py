@@ -97,7 +97,7 @@ def import_file(client: Client, options: argparse.Namespace) -> None:
         raise ValueError(f"Nothing was imported: {job['n_bad']} of {job['n_rows']} rows have errors.")
     if job["state"] != "done":
         raise ValueError(job["message"] or f"The import is {job['state']}.")
-    print(f"{job['n_rows']} rows read, {job['n_written']} imported, {job['n_bad']} left out.")
+    print(f"{job['n_rows']} rows read, {job['n_written'] - job['n_new_items']} imported, {job['n_bad']} left out.")
 
 
 def wait(client: Client, options: argparse.Namespace) -> None:

@@ -194,4 +194,5 @@ class Import(TypedDict):
     n_bad: int
     n_lines: int
     n_written: int
+    n_new_items: int
     problems: list[dict[str, Any]]

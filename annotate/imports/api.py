@@ -166,8 +166,11 @@ class ImportRow(serializers.Serializer):
     finished_at = serializers.DateTimeField(allow_null=True)
     n_rows = serializers.IntegerField(help_text="Rows read so far.")
     n_bad = serializers.IntegerField(help_text="Number of these with errors.")
-    n_lines = serializers.IntegerField(help_text="Number of rows to import, once all are checked.")
-    n_written = serializers.IntegerField()
+    n_lines = serializers.IntegerField(
+        help_text="Number of rows to import, once all are checked, and of items to create before them."
+    )
+    n_written = serializers.IntegerField(help_text="Number of these written so far.")
+    n_new_items = serializers.IntegerField(help_text="Number of items that the rows name and the project did not have.")
 
 
 class ImportDetail(ImportRow):

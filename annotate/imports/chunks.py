@@ -159,33 +159,36 @@ class Sink:
         if new:
             self.people |= annotators_called(self.project, new, self.now, IMPORTED)
 
+    def record_rows(self, verb: EventVerb, **details: Any) -> None:
+        job = self.job
+        record_event(
+            self.project,
+            job.asked_by,
+            verb,
+            self.now,
+            source=job.source,
+            rows=job.n_rows,
+            new_items=job.n_new_items,
+            refused=job.n_bad if job.leave_out else 0,
+            **details,
+        )
+
     def complete(self) -> None:
         """Do what follows from the whole import."""
         job, actor = self.job, self.job.asked_by
         n_refused = job.n_bad if job.leave_out else 0
         if job.kind == ImportJob.Kind.COMPARISONS:
             raise_overlap(self.project)
-            n_new = job.mapping.get("new_items", 0)
-            numbers = {"rows": job.n_rows, "labels": job.n_lines - n_new, "new_items": n_new, "refused": n_refused}
-            if n_new:
+            if job.n_new_items:
                 draw_plan(self.project)
-            refusals = job.errors if n_refused else []
-            record_event(
-                self.project,
-                actor,
-                EventVerb.COMPARISONS_IMPORTED,
-                self.now,
-                source=job.source,
-                refusals=refusals,
-                **numbers,
+            self.record_rows(
+                EventVerb.COMPARISONS_IMPORTED, labels=job.n_rows_to_write, refusals=job.errors if n_refused else []
             )
             fit_imported_labels(job)
         elif job.kind == ImportJob.Kind.QUESTIONS:
             self.complete_questions(n_refused)
         elif job.kind == ImportJob.Kind.COUNTS:
-            n_new = job.mapping.get("new_items", 0)
-            numbers = {"rows": job.n_rows, "counts": job.n_lines - n_new, "new_items": n_new, "refused": n_refused}
-            record_event(self.project, actor, EventVerb.COUNTS_IMPORTED, self.now, source=job.source, **numbers)
+            self.record_rows(EventVerb.COUNTS_IMPORTED, counts=job.n_rows_to_write)
             fit_imported_labels(job)
         elif job.kind in (ImportJob.Kind.FEATURES, *ImportJob.MEASURED):
             record_event(

@@ -96,6 +96,19 @@ class ImportJob(LeasedJob):
         return self.n_rows - self.n_bad
 
     @property
+    def n_new_items(self) -> int:
+        """Return how many items the lines begin with that the file names and the project did not have."""
+        return int(self.mapping.get("new_items", 0))
+
+    @property
+    def n_rows_written(self) -> int:
+        return max(self.n_written - self.n_new_items, 0)
+
+    @property
+    def n_rows_to_write(self) -> int:
+        return self.n_lines - self.n_new_items
+
+    @property
     def state_words(self) -> str:
         """Return the state as people read it: nothing can be confirmed where no row is right."""
         if self.state == self.State.CHECKED and not self.n_good:

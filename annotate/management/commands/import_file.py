@@ -195,7 +195,8 @@ class Command(BaseCommand):
                 f"Nothing was imported: {job.n_bad:,} of {job.n_rows:,} rows have errors. Correct them, or --leave-out."
             )
         if job.state == ImportJob.State.FAILED:
-            raise CommandError(f"After {job.n_written:,} rows: {render_message(job.message)}")
+            raise CommandError(f"After {job.n_rows_written:,} rows: {render_message(job.message)}")
         if job.state == ImportJob.State.DONE:
             left = f", {job.n_bad:,} left out" if job.n_bad else ""
-            self.stdout.write(f"{job.n_rows:,} rows read, {job.n_written:,} imported{left}, {seconds:.1f} s.")
+            new = f", new items: {job.n_new_items:,}" if job.n_new_items else ""
+            self.stdout.write(f"{job.n_rows:,} rows read, {job.n_rows_written:,} imported{left}{new}, {seconds:.1f} s.")

@@ -49,7 +49,8 @@ def test_a_project_without_items_gets_those_that_the_file_names(owner, empty):
     text = " ".join(shown.content.decode().split())
     assert "15 comparisons can be imported" in text
     assert "3 new items are created" in text
-    owner.post(url, {"upload": shown.context["upload"].id, **dict(shown.context["fields"])}, follow=True)
+    done = owner.post(url, {"upload": shown.context["upload"].id, **dict(shown.context["fields"])}, follow=True)
+    assert "15 rows are imported. 3 new items are created." in " ".join(done.content.decode().split())
     assert set(Item.objects.filter(project=empty).values_list("key", "body")) == {("x", "x"), ("y", "y"), ("z", "z")}
     assert Label.objects.filter(project=empty).count() == 15
 
