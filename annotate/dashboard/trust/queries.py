@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import comb
 from typing import Any
 
 from django.db.models import Count, Q
@@ -69,7 +70,7 @@ def trust(criterion: Criterion, fit: Fit) -> Trust:
         check_converged(fit),
         check_separation(counts),
         check_reliability(reliability),
-        check_agreement(kept.get("agreement", {})),
+        check_agreement(kept.get("agreement", {}), comb(counts["n"], 2)),
         check_side_bias(criterion.project, kept.get("first_place", {})),
         check_calibration(fit, evaluation),
         check_balance(kept.get("balance", {})),
@@ -209,7 +210,8 @@ def check_separation(counts: Mapping[str, int]) -> Check:
     )
 
 
-def check_agreement(kept: Mapping[str, Any]) -> Check:
+def check_agreement(kept: Mapping[str, Any], n_pairs: int) -> Check:
+    """n_pairs: the pairs of items that there are at most."""
     alpha, low, high = (kept.get(name) for name in ("alpha", "low", "high"))
     n_units, n_values = kept.get("n_units") or 0, kept.get("n_values") or 0
     shown = (
@@ -219,7 +221,13 @@ def check_agreement(kept: Mapping[str, Any]) -> Check:
     )
     if alpha is None or low is None or n_units < MIN_UNITS:
         state = UNKNOWN
-        text = _("Too early to say. Pairs of items that two or more people compared: %(n)s; needed: %(least)d.")
+        if n_pairs < MIN_UNITS:
+            text = _(
+                "Too few items to say. Pairs that they make: %(pairs)s; needed, compared by two or more people: "
+                "%(least)d."
+            )
+        else:
+            text = _("Too early to say. Pairs of items that two or more people compared: %(n)s; needed: %(least)d.")
     elif low > 0:
         state, text = (
             PASS,
@@ -240,7 +248,7 @@ def check_agreement(kept: Mapping[str, Any]) -> Check:
         "agreement",
         _("Agreement"),
         state,
-        text % {**shown, "n": format_integer(n_units), "least": MIN_UNITS},
+        text % {**shown, "n": format_integer(n_units), "least": MIN_UNITS, "pairs": format_integer(n_pairs)},
         _(
             "1 means perfect agreement, 0 what chance gives. Items of similar quality and real differences in "
             "taste lower it. For whole rankings it is the mean of Kendall's tau between people."

@@ -95,9 +95,20 @@ def test_little_data_is_not_yet_known_and_nothing_is_told_as_tied(project, alice
 def test_too_few_pairs_that_two_people_compared_are_told_in_words_for_any_number(project, n):
     kept = {"alpha": None, "low": None, "high": None, "n_units": n, "n_values": 2 * n}
     checks = GOOD_CHECKS | {"agreement": kept}
-    spread_fit(project, list(project.items.all()), sd=0.05, diagnostics=DIAGNOSTICS | {"checks": checks})
+    items = [*project.items.all(), Item.objects.create(project=project, key="seventh", body="Seventh")]
+    spread_fit(project, items, sd=0.05, diagnostics=DIAGNOSTICS | {"checks": checks})
     told = f"Too early to say. Pairs of items that two or more people compared: {n}; needed: 20."
     assert sentence(project, "agreement") == told
+
+
+def test_items_that_make_too_few_pairs_are_not_told_to_wait(project):
+    kept = {"alpha": 0.5, "low": 0.2, "high": 0.8, "n_units": 15, "n_values": 200}
+    checks = GOOD_CHECKS | {"agreement": kept}
+    spread_fit(project, list(project.items.all()), sd=0.05, diagnostics=DIAGNOSTICS | {"checks": checks})
+    assert states(project)["agreement"] == "unknown"
+    assert sentence(project, "agreement") == (
+        "Too few items to say. Pairs that they make: 15; needed, compared by two or more people: 20."
+    )
 
 
 def test_items_known_to_be_tied_are_settled(project):
