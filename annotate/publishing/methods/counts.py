@@ -3,17 +3,19 @@
 from collections import Counter
 from dataclasses import dataclass
 
-from django.db.models import Count
+from django.db.models import Count, Q
 
 from annotate.core.numbers import format_integer
-from annotate.models import Annotator, Label, Presentation, Project, Purpose
+from annotate.criteria import Criterion
+from annotate.models import IMPORTED_APP_VERSION, Annotator, Label, Presentation, Purpose
 
 
 @dataclass(frozen=True)
 class Counts:
-    """Of the project: labels that count, those that do not by reason, people excluded and screened out.
+    """Labels that count, those that do not by reason, people excluded and screened out.
 
-    by_rule: labels that are not void, by the rule that chose their question (AskedBy).
+    by_rule: labels that are not void, by the rule that chose their question (AskedBy).   n_imported,
+    n_imported_annotators: labels that count and came in by a file, and whose they are.
     """
 
     counted: int
@@ -23,10 +25,18 @@ class Counts:
     n_annotators: int
     n_excluded: int
     n_screened_out: int
+    n_imported: int = 0
+    n_imported_annotators: int = 0
+
+    @property
+    def is_imported(self) -> bool:
+        """Whether nothing that counts was answered on this site."""
+        return 0 < self.n_imported == self.counted
 
 
-def counts_of(project: Project) -> Counts:
-    """Read the counts in five queries."""
+def counts_of(criterion: Criterion) -> Counts:
+    """Read the counts in six queries."""
+    project = criterion.project
     labels = Label.objects.filter(project=project).order_by()
     kinds = labels.filter(voided_at=None).values_list("presentation__purpose", "presentation__asked_by")
     by_purpose: Counter[str] = Counter()
@@ -34,6 +44,9 @@ def counts_of(project: Project) -> Counts:
     for purpose, rule, n in kinds.annotate(n=Count("pk")):
         by_purpose[purpose] += n
         by_rule[rule] += n
+    imported = labels.filter(voided_at=None, app_version=IMPORTED_APP_VERSION)
+    if criterion.number > 1:  # files give answers about the first alone
+        imported = imported.none()
     people = Annotator.objects.filter(project=project)
     answered = Presentation.objects.filter(project=project, label__isnull=False)
     return Counts(
@@ -44,6 +57,10 @@ def counts_of(project: Project) -> Counts:
         n_annotators=answered.values("annotator").distinct().count(),
         n_excluded=people.exclude(excluded_at=None).count(),
         n_screened_out=people.exclude(screened_out_at=None).count(),
+        **imported.aggregate(
+            n_imported=Count("pk", filter=Q(presentation__purpose__in=project.counted_purposes)),
+            n_imported_annotators=Count("annotator", distinct=True),
+        ),
     )
 
 

@@ -31,17 +31,12 @@ def paragraph(criterion: Criterion, fit: Fit, method: Method, counts: Counts) ->
             [counted(fit), model_sentence(fit, method), *map(_, method.inference.values()), reported(method)]
         )
     sentences = [
-        _("%(people)s annotators %(asked)s (“%(question)s”).")
-        % {
-            "people": format_integer(fit.n_annotators),
-            "asked": report_text(project),
-            "question": criterion.question,
-        },
-        *selection_rule(project),
-        *policy_rule(project, counts.by_rule),
-        *checks_in_use(project),
+        *answered_here(criterion, fit, counts),
+        *selection_rules(project, counts),
+        *checks_of(project, counts),
         _("%(labels)s answers about %(items)s items were analysed.")
         % {"labels": format_integer(fit.n_labels), "items": format_integer(fit.n_items)},
+        *machines_counted(fit),
         *left_out(counts),
         model_sentence(fit, method),
         _(method.inference.get(str(fit.settings.get("inference", "")), "") or next(iter(method.inference.values()))),
@@ -51,6 +46,60 @@ def paragraph(criterion: Criterion, fit: Fit, method: Method, counts: Counts) ->
         reported(method),
     ]
     return " ".join(sentences)
+
+
+def answered_here(criterion: Criterion, fit: Fit, counts: Counts) -> list[str]:
+    """Return how many people were asked what on this site; nothing where all answers came in by a file."""
+    if counts.is_imported:
+        return []
+    text = _("%(people)s annotators %(asked)s (“%(question)s”).")
+    people = max(fit.n_annotators - counts.n_imported_annotators, 0)
+    asked = {"asked": report_text(criterion.project), "question": criterion.question}
+    return [text % {"people": format_integer(people), **asked}]
+
+
+def selection_rules(project: Project, counts: Counts) -> list[str]:
+    """Return how questions were chosen, and which answers were not asked for on this site."""
+    if counts.is_imported:
+        return imported(counts)
+    return [*selection_rule(project), *policy_rule(project, counts.by_rule), *imported(counts)]
+
+
+def checks_of(project: Project, counts: Counts) -> list[str]:
+    return [] if counts.is_imported else checks_in_use(project)
+
+
+def imported(counts: Counts) -> list[str]:
+    """Return how many answers came in by a file; nothing where none did."""
+    if not counts.n_imported:
+        return []
+    if counts.is_imported:
+        text = _("All answers, of %(people)s annotators, were collected elsewhere and imported.")
+    else:
+        text = _("%(n)s answers of %(people)s annotators were collected elsewhere and imported.")
+    numbers = {"n": counts.n_imported, "people": counts.n_imported_annotators}
+    return [
+        text % {name: format_integer(value) for name, value in numbers.items()},
+        _("How their questions were chosen and shown is not recorded here."),
+    ]
+
+
+def machines_counted(fit: Fit) -> list[str]:
+    """Return how many answers of machines count in the fit, and for how much; nothing where none do."""
+    machines = fit.diagnostics.get("machines") or []
+    if not machines:
+        return []
+    shares = sorted(one["share"] for one in machines)
+    text = ngettext(
+        "%(n)s answers of %(machines)s machine were analysed besides, each as %(low)s of a person's answer, by how far "
+        "the machine's own ranking is from people's.",
+        "%(n)s answers of %(machines)s machines were analysed besides, each as %(low)s to %(high)s of a person's "
+        "answer, by how far the machine's own ranking is from people's.",
+        len(machines),
+    )
+    numbers = {"n": sum(one["n_labels"] for one in machines), "machines": len(machines)}
+    ends = {"low": format_number(shares[0]), "high": format_number(shares[-1])}
+    return [text % {**{name: format_integer(value) for name, value in numbers.items()}, **ends}]
 
 
 def counted(fit: Fit) -> str:

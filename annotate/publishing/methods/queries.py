@@ -19,11 +19,10 @@ from annotate.publishing.methods.counts import Counts, counts_of
 from annotate.publishing.methods.mathml import mathml, readable
 from annotate.publishing.methods.paragraph import (
     PREDICTION_PAPERS,
-    checks_in_use,
+    checks_of,
     paragraph,
-    policy_rule,
     predictions_in,
-    selection_rule,
+    selection_rules,
 )
 from annotate.publishing.preregistration.queries import DeviationLine, deviations_of, preregistration_of
 from models_engine.estimators.methods import METHODS, SETTINGS, Method
@@ -83,7 +82,7 @@ def methods_of(criterion: Criterion) -> Methods | None:
     method = METHODS.get(fit.estimator) if fit else None
     if fit is None or method is None or not fit.n_items:
         return None
-    counts, keys = counts_of(criterion.project), references_of(criterion.project, fit, method)
+    counts, keys = counts_of(criterion), references_of(criterion.project, fit, method)
     version, frozen = versions_of(fit).get("crowdrank", ""), preregistration_of(criterion.project)
     return Methods(
         fit=fit,
@@ -96,10 +95,8 @@ def methods_of(criterion: Criterion) -> Methods | None:
         fitted=values_of(fit.diagnostics.get("hyperparameters") or {}),
         versions=[Value(name, value, "") for name, value in versions_of(fit).items()],
         predictions=predictions_in(criterion.project, fit),
-        selection=[]
-        if criterion.project.ranks_counts
-        else [*selection_rule(criterion.project), *policy_rule(criterion.project, counts.by_rule)],
-        checks=[] if criterion.project.ranks_counts else checks_in_use(criterion.project),
+        selection=[] if criterion.project.ranks_counts else selection_rules(criterion.project, counts),
+        checks=[] if criterion.project.ranks_counts else checks_of(criterion.project, counts),
         counts=counts,
         preregistration=frozen,
         deviations=deviations_of(criterion.project, frozen),

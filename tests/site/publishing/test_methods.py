@@ -5,11 +5,12 @@ import xml.etree.ElementTree as ET
 
 import pytest
 import yaml
+from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
 from annotate.criteria import Criterion
-from annotate.models import Label, ResultsLink
+from annotate.models import Label, Project, ResultsLink
 from annotate.publishing.methods.citation import software, software_bibtex
 from annotate.publishing.methods.mathml import mathml, readable
 from annotate.publishing.methods.queries import methods_of
@@ -20,6 +21,7 @@ from tests.paths import ROOT
 from tests.site.api_client import Api
 from tests.site.factories import make_labels, spread_fit
 from tests.site.fitting.test_run import fit_now
+from tests.site.machines import let_judge, make_machine
 from tests.site.pages import page, signed_in
 
 
@@ -74,8 +76,65 @@ def test_it_asks_as_often_for_many_labels_and_is_empty_before_the_first_fit(proj
     assert Api(vera, project)("get", "methods").status_code == 404
     spread_fit(project, list(project.items.order_by("pk")))
     make_labels(project, [make_annotator(project, "Otter")], 5)
-    with django_assert_num_queries(7):
+    with django_assert_num_queries(8):
         methods_of(Criterion(project))
+
+
+ELSEWHERE = "worker,left,right,label\n" + "".join(
+    f"w{n % 4},item-{n % 5},item-{n % 5 + 1},item-{n % 5}\n" for n in range(20)
+)
+FIRST_WORDS = "annotators saw two items at a time and chose one (“Which argument is more convincing?”)."
+
+
+def import_votes(project, tmp_path) -> None:
+    file = tmp_path / "votes.csv"
+    file.write_text(ELSEWHERE)
+    call_command("import_file", "comparisons", str(project.pk), str(file))
+
+
+def test_nothing_is_claimed_of_how_imported_answers_were_asked(project, vera, tmp_path):
+    project.estimator, project.attention_every = "BradleyTerry", 10
+    project.save()
+    import_votes(project, tmp_path)
+    fit_now(project)
+    found = methods_of(Criterion(project))
+    told = [
+        "All answers, of 4 annotators, were collected elsewhere and imported.",
+        "How their questions were chosen and shown is not recorded here.",
+    ]
+    assert (found.selection, found.checks) == (told, [])
+    text = Api(vera, project)("get", "methods").json()["paragraphs"]["en"]
+    assert text.startswith(" ".join([*told, "20 answers about 6 items were analysed."]))
+    html = page(signed_in(vera), project, "methods")
+    assert "attention check" not in html
+    assert "compared least" not in html
+
+
+def test_imported_answers_are_told_apart_from_those_asked_here(fitted, tmp_path):
+    before = methods_of(Criterion(fitted)).paragraphs[0][2]
+    assert before.startswith(f"3 {FIRST_WORDS}")
+    assert "imported" not in before
+    import_votes(fitted, tmp_path)
+    fit_now(fitted)
+    text = methods_of(Criterion(fitted)).paragraphs[0][2]
+    assert text.startswith(f"3 {FIRST_WORDS}")
+    assert "20 answers of 4 annotators were collected elsewhere and imported." in text
+    assert "One task in 10 was an attention check." in text
+    assert "48 answers about 6 items were analysed." in text
+
+
+def test_machines_that_count_are_named_with_their_share(fitted):
+    assert "of a person's answer" not in methods_of(Criterion(fitted)).paragraphs[0][2]
+    for name in ("Judge", "Other"):
+        let_judge(make_machine(fitted, name), lambda one, other: min(one, other, key=lambda item: item.pk))
+    Project.objects.filter(pk=fitted.pk).update(count_machines=True)
+    fit = fit_now(Project.objects.get(pk=fitted.pk))
+    shares = sorted(one["share"] for one in fit.diagnostics["machines"])
+    told = (
+        f"60 answers of 2 machines were analysed besides, each as {shares[0]:.2f} to {shares[-1]:.2f} of a person's "
+        "answer, by how far the machine's own ranking is from people's."
+    )
+    assert told in methods_of(Criterion(fitted)).paragraphs[0][2]
 
 
 def test_strangers_see_it_only_where_the_owner_shows_it(project, alice):
