@@ -18,6 +18,7 @@ from annotate.participation.joining import pseudonyms
 from annotate.participation.joining.pseudonym_words import Words
 from annotate.participation.joining.pseudonyms import normalize_name
 from tests.conftest import make_annotator
+from tests.site.pages import signed_in
 
 BACKEND = "allauth.account.auth_backends.AuthenticationBackend"
 
@@ -131,6 +132,18 @@ def test_a_project_that_is_not_open_says_so(client, project, state, told):
     assert refused.status_code == 409
     assert told in refused.content.decode()
     assert not Annotator.objects.exists()
+
+
+@pytest.mark.parametrize("state", ["draft", "paused", "closed"])
+def test_who_manages_it_is_led_to_where_it_is_opened(project, alice, manuel, vera, state):
+    project.state = state
+    project.save()
+    for person in (alice, manuel):
+        html = signed_in(person).get(door(project), follow=True).content.decode()
+        assert "You manage this project" in html
+        assert f'href="{reverse("share", args=[project.pk])}"' in html
+        assert "Ask the person who sent you the link" not in html
+    assert "You manage this project" not in signed_in(vera).get(door(project), follow=True).content.decode()
 
 
 def test_joining_a_project_without_items_says_what_is_missing(client, project):
