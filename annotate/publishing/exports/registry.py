@@ -1,4 +1,7 @@
-"""Lists every export table."""
+"""Lists every export table, in the order of the page."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from django.utils.translation import gettext_lazy as _
 
@@ -9,6 +12,8 @@ from annotate.dashboard.overall import competitors as competitors_table
 from annotate.dashboard.overall import table as overall_table
 from annotate.dashboard.overall import tracks_table
 from annotate.dashboard.ranking import table as ranking_table
+from annotate.files.columns import Column
+from annotate.models import Machine, Preregistration, Project
 from annotate.publishing.exports import (
     annotators,
     battles,
@@ -24,7 +29,20 @@ from annotate.publishing.exports import (
     preferences,
     questions,
 )
-from annotate.publishing.exports.table import Table, always, of_project
+from annotate.publishing.exports.table import Group, Table, always, of_project
+
+
+def has_competitors(project: Project) -> bool:
+    return project.has_competitors
+
+
+def has_machines(project: Project) -> bool:
+    return Machine.objects.filter(annotator__project=project).exists()
+
+
+def asks(project: Project) -> bool:
+    return not project.ranks_counts
+
 
 TABLES = {
     table.name: table
@@ -36,6 +54,7 @@ TABLES = {
             ranking_table.columns,
             ranking_table.rows,
             of_answers=False,
+            group=Group.RESULTS,
         ),
         Table(
             "overall",
@@ -44,6 +63,8 @@ TABLES = {
             overall_table.columns,
             of_project(overall_table.rows),
             of_answers=False,
+            group=Group.RESULTS,
+            is_used=lambda project: bool(project.criteria),
         ),
         Table(
             "overall_leaderboard",
@@ -52,6 +73,8 @@ TABLES = {
             competitors_table.columns,
             of_project(competitors_table.rows),
             of_answers=False,
+            group=Group.RESULTS,
+            is_used=lambda project: bool(project.criteria) and project.has_competitors,
         ),
         Table(
             "tracks",
@@ -60,6 +83,8 @@ TABLES = {
             always(tracks_table.COLUMNS),
             tracks_table.rows,
             of_answers=False,
+            group=Group.RESULTS,
+            is_used=lambda project: project.tags.exists(),
         ),
         Table(
             "leaderboard",
@@ -68,6 +93,8 @@ TABLES = {
             always(leaderboard_table.COLUMNS),
             leaderboard_table.rows,
             of_answers=False,
+            group=Group.RESULTS,
+            is_used=has_competitors,
         ),
         Table(
             "leaderboard_pairs",
@@ -76,6 +103,8 @@ TABLES = {
             always(leaderboard_table.PAIR_COLUMNS),
             leaderboard_table.pair_rows,
             of_answers=False,
+            group=Group.RESULTS,
+            is_used=has_competitors,
         ),
         Table(
             "leaderboard_cohorts",
@@ -84,6 +113,8 @@ TABLES = {
             always(cohorts_table.COLUMNS),
             cohorts_table.rows,
             of_answers=False,
+            group=Group.RESULTS,
+            is_used=has_competitors,
         ),
         Table(
             "grades",
@@ -92,6 +123,8 @@ TABLES = {
             grades_table.columns,
             grades_table.rows,
             of_answers=False,
+            group=Group.RESULTS,
+            is_used=lambda project: bool(project.grades),
         ),
         Table(
             "labels",
@@ -99,6 +132,8 @@ TABLES = {
             _("Every answer ever given, in order of arrival. Void answers are included and marked."),
             labels.columns,
             of_project(labels.rows_of_all),
+            group=Group.ANSWERS,
+            is_used=asks,
         ),
         Table(
             "comparisons",
@@ -106,6 +141,8 @@ TABLES = {
             _("Only the answers that count in the ranking, ready for the engine's command line."),
             comparisons.columns,
             comparisons.rows,
+            group=Group.ANSWERS,
+            is_used=asks,
         ),
         Table(
             "battles",
@@ -113,6 +150,8 @@ TABLES = {
             _("Answers about pairs with the competitors' names and both texts, in the layout of Arena's battles."),
             always(battles.ARENA),
             battles.arena_rows,
+            group=Group.ANSWERS,
+            is_used=asks,
         ),
         Table(
             "crowdkit",
@@ -120,6 +159,8 @@ TABLES = {
             _("Answers about pairs as crowd-kit reads them: worker, left, right and label."),
             always(battles.CROWDKIT),
             battles.crowdkit_rows,
+            group=Group.ANSWERS,
+            is_used=asks,
         ),
         Table(
             "counts",
@@ -128,6 +169,8 @@ TABLES = {
             always(counts.COLUMNS),
             of_project(counts.rows),
             of_answers=False,
+            group=Group.ANSWERS,
+            is_used=lambda project: project.ranks_counts,
         ),
         Table(
             "annotators",
@@ -135,6 +178,7 @@ TABLES = {
             _("One row per annotator: number of answers, speed, agreement, reliability."),
             annotators.columns,
             annotators.rows,
+            group=Group.PEOPLE_AND_ITEMS,
         ),
         Table(
             "machines",
@@ -143,6 +187,8 @@ TABLES = {
             always(machines.COLUMNS),
             machines.rows,
             of_answers=False,
+            group=Group.PEOPLE_AND_ITEMS,
+            is_used=has_machines,
         ),
         Table(
             "machine_answers",
@@ -151,6 +197,8 @@ TABLES = {
             always(machines.ANSWER_COLUMNS),
             machines.answer_rows,
             of_answers=False,
+            group=Group.ANSWERS,
+            is_used=has_machines,
         ),
         Table(
             "items",
@@ -159,6 +207,7 @@ TABLES = {
             always(items.COLUMNS),
             of_project(items.rows),
             of_answers=False,
+            group=Group.PEOPLE_AND_ITEMS,
         ),
         Table(
             "questions",
@@ -166,6 +215,8 @@ TABLES = {
             _("The questions that you gave, with their answers so far. The import of questions reads this table."),
             questions.columns,
             of_project(questions.rows),
+            group=Group.PEOPLE_AND_ITEMS,
+            is_used=lambda project: bool(project.given_order),
         ),
         Table(
             "ideas",
@@ -174,6 +225,8 @@ TABLES = {
             always(ideas.COLUMNS),
             of_project(ideas.rows),
             of_answers=False,
+            group=Group.PEOPLE_AND_ITEMS,
+            is_used=lambda project: project.ideas.exists(),
         ),
         Table(
             "pairs",
@@ -184,6 +237,8 @@ TABLES = {
             ),
             always(pairs.COLUMNS),
             pairs.rows,
+            group=Group.RESULTS,
+            is_used=asks,
         ),
         Table(
             "preferences",
@@ -191,6 +246,8 @@ TABLES = {
             _("Prompt, chosen and rejected text, ready for training language models. Ties are left out."),
             always(preferences.columns()),
             preferences.rows,
+            group=Group.ANSWERS,
+            is_used=asks,
         ),
         Table(
             "fits",
@@ -199,6 +256,7 @@ TABLES = {
             fits.columns,
             of_project(fits.rows),
             of_answers=False,
+            group=Group.WHOLE,
         ),
         Table(
             "deviations",
@@ -207,6 +265,25 @@ TABLES = {
             always(deviations.COLUMNS),
             of_project(deviations.rows),
             of_answers=False,
+            group=Group.WHOLE,
+            is_used=lambda project: Preregistration.objects.filter(project=project).exists(),
         ),
     )
 }
+
+
+@dataclass(frozen=True)
+class Listed:
+    """The tables of the page with their columns: by what they are about, and those that the project does not use."""
+
+    groups: list[tuple[str, list[tuple[Table, Sequence[Column]]]]]
+    unused: list[tuple[Table, Sequence[Column]]]
+
+
+def listed(project: Project) -> Listed:
+    used = {name: table.is_used(project) for name, table in TABLES.items()}
+    shown = [(table, table.columns(project)) for table in TABLES.values()]
+    return Listed(
+        [(str(group.label), [one for one in shown if one[0].group == group and used[one[0].name]]) for group in Group],
+        [one for one in shown if not used[one[0].name]],
+    )

@@ -26,7 +26,7 @@ from annotate.publishing.exports.downloads import SPECIAL, file_response
 from annotate.publishing.exports.pairs import MAX_ITEMS
 from annotate.publishing.exports.preference_options import NAMES, PreferenceForm, PreferenceOptions, other_table_problem
 from annotate.publishing.exports.preference_options import TABLE as PREFERENCES
-from annotate.publishing.exports.registry import TABLES
+from annotate.publishing.exports.registry import TABLES, listed
 from annotate.publishing.preregistration.queries import deviations_of, preregistration_of
 
 
@@ -42,7 +42,7 @@ def choose(request: HttpRequest, project_id: UUID) -> HttpResponse:
         "criterion": criterion,
         "heading": page_heading(criterion, now),
         "now": now,
-        "tables": [(table, table.columns(project)) for table in TABLES.values()],
+        "listed": listed(project),
         "explained": request.GET.get("columns", ""),
         "formats": list(FORMATS),
         "preference_form": PreferenceForm(auto_id="preferences-%s"),

@@ -17,12 +17,13 @@ from annotate.criteria import Criterion
 from annotate.files import writers
 from annotate.files.writers import csv_chunks
 from annotate.fitting import reading as fitting_reading
-from annotate.models import Annotator, Item, Label, Project, Tag
-from annotate.publishing.exports.registry import TABLES
+from annotate.models import Annotator, Idea, Item, Label, Project, Tag
+from annotate.publishing.exports.registry import TABLES, listed
 from models_engine.models import Estimate
 from tests.conftest import NOW, make_annotator
 from tests.paths import ROOT
 from tests.site.factories import estimate_annotator, make_fit, make_labels, spread_fit
+from tests.site.machines import make_machine
 from tests.site.pages import signed_in
 
 ENGINE_COLUMNS = ["item", "utility", "sd", "low", "high", "rank", "rank_low", "rank_high", "p_top_k", "n_comparisons"]
@@ -63,6 +64,38 @@ def test_only_those_who_may_see_take_away(project, bob, vera, charlie, table):
         client = signed_in(user)
         assert client.get(url).status_code == status
         assert client.post(url).status_code == 405
+
+
+def unused(project) -> set[str]:
+    return {table.name for table, _ in listed(Project.objects.get(pk=project.pk)).unused}
+
+
+def test_tables_that_a_project_does_not_use_are_folded_away_and_have_no_rows(owner, project):
+    make_labels(project, [make_annotator(project, "Quiet Otter")], 3)
+    spread_fit(project, list(project.items.all()))
+    assert unused(project) == {
+        *("overall", "overall_leaderboard", "tracks", "leaderboard", "leaderboard_pairs", "leaderboard_cohorts"),
+        *("grades", "counts", "machines", "machine_answers", "questions", "ideas", "deviations"),
+    }
+    for name in unused(project):
+        assert list(TABLES[name].rows(Criterion(project))) == []
+    page = owner.get(reverse("exports", args=[project.pk])).content.decode()
+    used, folded = page.split("13 tables about things that this project does not use")
+    for name in TABLES:
+        assert f'id="table-{name}"' in (folded if name in unused(project) else used)
+
+
+def test_tables_come_out_as_a_project_uses_what_they_are_about(project, alice):
+    Project.objects.filter(pk=project.pk).update(
+        criteria=[{"name": "Clear", "question": "Clearer?"}, {"name": "Right", "question": "Righter?"}],
+        has_competitors=True,
+        grades=[{"name": "A", "limit": 60}, {"name": "B", "limit": None}],
+        given_order="balanced",
+    )
+    Tag.objects.create(project=project, name="school")
+    Idea.objects.create(project=project, text="A pond", created_at=NOW)
+    make_machine(project)
+    assert unused(project) == {"counts", "deviations"}
 
 
 @pytest.mark.parametrize("path", ["users.csv", "labels.xlsx", "labels.svg", "..%2Flabels.csv", "ranking.svg"])
