@@ -49,6 +49,7 @@ class BasePosterior(ABC):
     annotators: AnnotatorSummary
     prior_sd: float | None
     prior_shape: float | None
+    along_scale: Floats | None = None
 
     @property
     @abstractmethod
@@ -87,6 +88,13 @@ class BasePosterior(ABC):
     ) -> Floats:
         """Return log P(outcome and grade), grade 0 being any; of the outcome alone where there are no cut points."""
         return self.log_pairs(left, right, outcome, sided)
+
+    def deviations_at_scale(self) -> Floats:
+        """Return standard deviations (n_items,) as if the scale of utilities were known: without what along_scale adds,
+        which moves no item past another.
+        """
+        variance = self.standard_deviations() ** 2
+        return np.sqrt(np.maximum(variance - (0.0 if self.along_scale is None else self.along_scale**2), 0.0))
 
     def hyperparameters(self) -> dict[str, float]:
         """Return what was fitted or set besides utilities, by name: prior sd of a utility, where there is just one, tie
@@ -189,6 +197,8 @@ class GaussianPosterior(BasePosterior):
     likelihood.lapse is that of a new annotator.
     prior_sd: the prior standard deviation of a utility that was used or learned, where there is just one.
     prior_shape: where the prior of e^utility is a Gamma, its shape; None where a utility's prior is normal.
+    along_scale: (n_items,) change of the centred utilities where the log of a learned prior_sd, averaged over, rises by
+    its standard deviation; its square is part of the variances.
     Estimators of each annotator's taste subclass this and override for_annotator and is_personal.
     """
 
@@ -201,6 +211,7 @@ class GaussianPosterior(BasePosterior):
     annotators: AnnotatorSummary = NO_FIGURES
     prior_sd: float | None = None
     prior_shape: float | None = None
+    along_scale: Floats | None = None
 
     @property
     def n_items(self) -> int:
@@ -259,22 +270,15 @@ class GaussianPosterior(BasePosterior):
     def restrict(self, items: ArrayLike) -> "GaussianPosterior":
         kept = check_selection(items, self.n_items)
         taste = None if self.taste is None else self.taste.restrict(kept)
-        return GaussianPosterior(
-            centre(self.mean[kept]),
-            self.spread.restrict(kept),
-            self.diagnostics,
-            self.likelihood,
-            taste,
-            self.lapses,
-            self.annotators,
-            self.prior_sd,
-            self.prior_shape,
-        )
+        own = (self.diagnostics, self.likelihood, taste, self.lapses, self.annotators, self.prior_sd, self.prior_shape)
+        along = None if self.along_scale is None else centre(self.along_scale[kept])
+        return GaussianPosterior(centre(self.mean[kept]), self.spread.restrict(kept), *own, along)
 
     def to_arrays(self) -> dict[str, NDArray]:
         arrays: dict[str, NDArray] = {"mean": self.mean, "meta": self._meta()} | pack("spread", self.spread)
         arrays |= {} if self.taste is None else pack("taste", self.taste)
         arrays |= {} if self.lapses is None else {"lapses": self.lapses}
+        arrays |= {} if self.along_scale is None else {"along_scale": self.along_scale}
         arrays |= self._prior()
         return arrays | {f"annotators/{name}": value for name, value in self.annotators.to_arrays().items()}
 

@@ -38,6 +38,6 @@ def gaussian_fields(arrays: Mapping[str, NDArray]) -> dict[str, Any]:
         "mean": np.asarray(arrays["mean"]),
         "spread": unpack("spread", arrays),
         "taste": unpack("taste", arrays),
-        "lapses": np.asarray(arrays["lapses"]) if "lapses" in arrays else None,
+        **{name: np.asarray(arrays[name]) if name in arrays else None for name in ("lapses", "along_scale")},
     }
     return own | shared_fields(arrays)

@@ -116,7 +116,7 @@ class Known:
     def _for_width(self, width: float) -> Forecast:
         if self.rule is not None:
             return forecast_labels_for_spread(self.own, width=width / self.unit, **self._options(), rule=self.rule)
-        ranked = self.labels.ranked
+        ranked, along = self.labels.ranked, self.posterior.along_scale
         return forecast_labels_for_width(
             self.unit * self.posterior.standard_deviations()[ranked],
             self.compared[ranked],
@@ -124,6 +124,7 @@ class Known:
             per_label=self.per_label,
             prior_sd=self.unit * self.prior_sd,
             level=LEVEL,
+            along_scale=None if along is None else self.unit * along[ranked],
         )
 
     def _for_reliability(self, reliability: float) -> Forecast:
@@ -131,7 +132,7 @@ class Known:
             return forecast_labels_for_spread(self.own, reliability=reliability, **self._options(), rule=self.rule)
         return forecast_labels_for_reliability(
             self.own.utilities(),
-            self.own.standard_deviations(),
+            self.own.deviations_at_scale(),
             self.compared[self.labels.ranked],
             reliability,
             per_label=self.per_label,

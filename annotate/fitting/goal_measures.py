@@ -128,7 +128,7 @@ def measure_goal_in_largest_part(
         return Standing(sum(state.error <= limit for state in graded.states()), wrong)
     own = posterior.restrict(largest[1])
     if project.goal == Goal.RELIABILITY:
-        wrong = expected_wrong("reliability", own.utilities(), own.standard_deviations(), WHOLE)
+        wrong = expected_wrong("reliability", own.utilities(), own.deviations_at_scale(), WHOLE)
         return Standing(1 - wrong, wrong) if np.isfinite(wrong) else Standing(None)
     few = own.n_items <= MAX_ITEMS_WITH_COVARIANCES
     mean, spread = unit * own.utilities(), unit**2 * own.covariance() if few else unit * own.standard_deviations()

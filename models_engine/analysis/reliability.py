@@ -83,6 +83,8 @@ def scale_separation(
     """Compute SSR of a fit, see compute_separation, over the posterior's items: restrict it to one connected part
     first.
 
+    What is open about a learned scale makes utilities larger or smaller together, which changes no correlation: it is
+    left out (BasePosterior.deviations_at_scale).
     Interval: the squared correlation of the posterior means with the truth, the truth drawn from the posterior; its
     width says how much that differs between worlds with these answers. SSR holds as far as the model does: it does not
     count that another panel of judges may differ (Bramley 2015; split_half by judges does), and the maximum
@@ -90,7 +92,7 @@ def scale_separation(
     2019). Raises InvalidSetting.
     """
     level = _read_level(level)
-    value = compute_separation(posterior.utilities(), posterior.standard_deviations())
+    value = compute_separation(posterior.utilities(), posterior.deviations_at_scale())
     if not np.isfinite(value):
         return Reliability(value, value, value, value, value, level)
     draws = posterior.sample(N_DRAWS, rng=np.random.default_rng(0) if rng is None else rng)

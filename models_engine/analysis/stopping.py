@@ -38,11 +38,11 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 LEVEL = 0.9
+LEAST_SHARE = 1e-3  # of a variance that a scale that is not known leaves to the rest
 WRONG = 0.1
 PRIOR_SD = 1.5  # of a utility, where the estimator does not say
 N_NEAR_BORDER = 8  # places on either side of the border that are considered for a forecast of the top k
-N_DRAWS, MIN_DRAWS = 400, 40
-MAX_PAIRS = 5_000
+N_DRAWS, MIN_DRAWS, MAX_PAIRS = 400, 40, 5_000
 MAX_CELLS = 60_000  # draws times items of one simulation
 Bools = NDArray[np.bool_]
 MAX_GROWTH = 20.0  # labels needed, as a multiple of those so far, above which a forecast gives no number
@@ -75,10 +75,8 @@ class Forecast:
 
     @property
     def state(self) -> ForecastState:
-        """Return the state: met, no labels are needed; reachable; or not reachable this way.
-
-        The last means that more than MAX_GROWTH times the labels so far would be needed, so that no number is given;
-        fewer items or a lower goal would help.
+        """Return the state: met, no labels are needed; reachable; or not reachable this way, where more than MAX_GROWTH
+        times the labels so far would be needed, so that no number is given.
         """
         if not self.is_known:
             return "not reachable this way"
@@ -114,6 +112,7 @@ def forecast_labels_for_width(
     per_label: float,
     prior_sd: float = PRIOR_SD,
     level: float = LEVEL,
+    along_scale: ArrayLike | None = None,
 ) -> Forecast:
     """Forecast labels until every item's central interval at `level` is no wider than `width`.
 
@@ -121,13 +120,18 @@ def forecast_labels_for_width(
     utility is the prior's plus that of its comparisons, 1/sd^2 = 1/prior_sd^2 + c n, with c an item's own (that of
     all items if it has none yet), because comparisons of close items are more informative. All items end with as many
     comparisons as the one that needs most; low: none gets more than it needs. No items: none are needed.
-
+    along_scale: (n_items,), the posterior's. A utility follows a learned scale by its shrinkage, sd^2 / prior_sd^2, so
+    that the square of this, part of sd^2, falls as the square of the rest does.
     width, per_label, prior_sd: above 0.   level: between 0 and 1. Raises InvalidData.
     """
     sd, n = read_spread(deviations, n_comparisons)
     per_label, prior_sd = read_positive(per_label, "per_label"), read_positive(prior_sd, "prior_sd")
     width, level = read_positive(width, "width"), read_number(level, "level", above=0.0, below=1.0)
-    needed = (2 * ndtri((1 + level) / 2) / width) ** 2
+    moved = read_values(np.zeros(len(sd)) if along_scale is None else along_scale, "along_scale") ** 2
+    check_rows({"deviations": sd, "along_scale": moved}, "item")
+    sd = np.sqrt(np.maximum(sd**2 - moved, LEAST_SHARE * sd**2))
+    flat = (2 * ndtri((1 + level) / 2) / width) ** 2
+    needed = flat * (1 + np.sqrt(1 + 4 * (moved / sd**2) / sd**2 / flat)) / 2
     missing = np.maximum(needed - np.maximum(1 / sd**2, 1 / prior_sd**2), 0.0)
     if not missing.any():
         return Forecast(0.0, 0.0, 0.0)
@@ -162,10 +166,10 @@ def forecast_labels_for_top(
 
     Items less than `margin` apart count as tied. That P is taken for its bound, the sum over pairs.
     Future labels are simulated from the posterior, N_DRAWS times: a draw of the utilities is the truth, the precision
-    of each utility grows from the prior's in proportion to the labels (under a `rule` to those it gets), its estimate
-    changes as answers with that precision would change it, and the goal is checked at steps of seven percent more
-    labels. Without a rule only the N_NEAR_BORDER places on either side of the border are considered. low, middle,
-    high: over the draws; infinite above MAX_GROWTH times the labels, as for a tie at the border.
+    of each grows from the prior's in proportion to the labels (under a `rule` to those it gets), its estimate changes
+    as that says, and the goal is checked at steps of seven percent more labels. Without a rule only the N_NEAR_BORDER
+    places on either side of the border are considered. low, middle, high: over the draws; infinite above MAX_GROWTH
+    times the labels, as for a tie at the border.
     """
     k, margin = read_count(k, "k"), read_number(margin, "margin", least=0.0)
     wrong = read_number(wrong, "wrong", least=0.0, most=1.0)
@@ -340,8 +344,7 @@ def _until(
 
 
 def _information(mean: Floats, variance: Floats, prior_sd: float, rule: Rule | None) -> Floats:
-    """Return the precision that as many labels as there are add to each item, (n_items,); evenly spread under a rule,
-    whose attention then spreads them."""
+    """Return the precision, (n_items,), that as many labels as there are add; evenly spread, as a rule spreads them."""
     if rule is None:
         return np.maximum(1 / variance - 1 / prior_sd**2, 0.0)
     n = np.asarray(rule.n_comparisons, dtype=np.float64)
@@ -357,9 +360,8 @@ def _independent_variances(posterior: BasePosterior) -> Floats:
     one, other = np.triu_indices(n, 1) if n * (n - 1) // 2 <= MAX_PAIRS else _random_pairs(n)
     if not len(one):
         return np.asarray(variance)
-    return np.asarray(
-        variance * posterior.difference_variance(one, other).mean() / (variance[one] + variance[other]).mean()
-    )
+    apart = posterior.difference_variance(one, other).mean()
+    return np.asarray(variance * apart / (variance[one] + variance[other]).mean())
 
 
 def _random_pairs(n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -380,10 +382,8 @@ def _top_is_right(mean: Floats, variance: Floats, k: int, wrong: float, margin: 
 
 
 def has_enough_history(n_labels: Iterable[int], n_comparisons: ArrayLike) -> bool:
-    """Return whether a forecast is possible: enough fits with a growing number of labels, and enough comparisons.
-
-    n_labels: of the fits so far, oldest first.   n_comparisons: (n_items,) in the last of them.
-    """
+    """Return whether a forecast is possible: enough fits, of n_labels that grow (oldest first), and enough comparisons
+    in the last, n_comparisons (n_items,)."""
     counts = [n for n in n_labels if n > 0]
     grown = [later for earlier, later in pairwise(counts) if later > earlier]
     compared = np.asarray(n_comparisons)

@@ -116,7 +116,7 @@ def _read(
 
 def _without_prior(posterior: BasePosterior, known: Ints, mean: Floats) -> tuple[Floats, Floats]:
     """Return what the answers alone say of each item, (n,) mean and precision; the prior stays where none is known."""
-    deviation = np.maximum(posterior.standard_deviations()[known], 1e-6)
+    deviation = np.maximum(posterior.deviations_at_scale()[known], 1e-6)
     precision, prior = deviation**-2, posterior.prior_sd
     if prior is None:
         return mean[known], precision

@@ -74,10 +74,11 @@ class Trace:
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """What a fit says at a look: mean (n_items,), covariance (n_items, n_items)."""
+    """What a fit says at a look: mean (n_items,), covariance (n_items, n_items), sds (n_items,) at a known scale."""
 
     mean: Floats
     covariance: Floats
+    at_scale: Floats
 
 
 def draw_project(seed: int) -> World:
@@ -140,7 +141,9 @@ class Watch:
         """Take note of a look; return whether every goal has stopped."""
         self.labels.append(n_labels)
         found, is_known = {}, {}
-        if self.fit in PLAIN or self._is_near(Look(quick.mean, quick.covariance)):
+        if self.fit in PLAIN or self._is_near(
+            Look(quick.mean, quick.covariance, np.sqrt(np.diagonal(quick.covariance)))
+        ):
             look = look_by(ESTIMATORS[self.fit].estimator(), self.collection)
             found, is_known = self._expect(look), truly_wrong(look.mean, self.collection.world, self.aims)
         for what in GOALS:
@@ -153,7 +156,7 @@ class Watch:
             what: expected_wrong(
                 what,
                 look.mean,
-                look.covariance,
+                look.at_scale if what == "reliability" else look.covariance,
                 self.aims[AIMS[what]],
                 margin=self.collection.world.scenario.margin if what in ("best", "top") else 0.0,
             )
@@ -210,7 +213,7 @@ def look_by(estimator: Estimator, collection: Collection) -> Look:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConverged)
         posterior = estimator.fit(data)
-    return Look(posterior.utilities(), posterior.covariance())
+    return Look(posterior.utilities(), posterior.covariance(), posterior.deviations_at_scale())
 
 
 def run_projects(seeds: Iterable[int], fits: Sequence[str], file: Path | None) -> Iterator[list[Trace]]:

@@ -11,14 +11,16 @@ from models_engine.covariance.graph import GraphCovariance
 from models_engine.data import Comparisons
 from models_engine.errors import InvalidData
 from models_engine.estimators.settings import check_settings
-from models_engine.estimators.substitutes import fit_in_place_of
+from models_engine.estimators.substitutes import fit_in_place_of, in_place_of
 from models_engine.graphs import PairGraph
 from models_engine.implied_pairs import PairTable
 from models_engine.inference.davidson.learned_scale import CENTRAL_SD, VariationalFits
 from models_engine.inference.davidson.mode import MAX_DENSE_ITEMS, Curvature, DavidsonProblem, PairCounts, maximise
+from models_engine.inference.davidson.scale_mixture import Mixed
 from models_engine.inference.davidson.variational import start_gaussian
 from models_engine.inference.graded.counts import GradedCounts
 from models_engine.inference.graded.problem import GradedProblem
+from models_engine.linalg import centre
 from models_engine.messages import Message, gettext_noop
 from models_engine.posterior import GaussianPosterior, Likelihood, Posterior
 from models_engine.progress import FitLog, Progress
@@ -28,6 +30,7 @@ __all__ = ["QUICK", "BradleyTerry"]
 Floats = NDArray[np.float64]
 Problem = DavidsonProblem | GradedProblem
 MAX_SCALE_ITEMS = 1_000  # from whose pairs a prior_sd is learned
+UNSETTLED = gettext_noop('variational inference did not converge: inference="map" with prior_sd %(prior_sd)s was used')
 
 
 @dataclass(frozen=True)
@@ -37,11 +40,12 @@ class BradleyTerry:
     prior_sd: prior standard deviation of a utility, in logits; None learns it by the evidence of variational inference
         (MacKay 1992), so that intervals cover whatever the scale of the data: of more than 1,000 items, from the pairs
         among 1,000 neighbours where the mode is found. The posterior's prior_sd is then the likeliest; variational
-        inference averages over what is open about it.
+        inference averages over what is open about it (along_scale).
     inference: "map" is the mode with Laplace's covariance, at any size. "variational" is the Gaussian closest to the
         posterior (Opper & Archambeau 2009): below about 50 comparisons per item its means are less biased and its
         intervals cover better, up to 2,000 items; above, the mode is found in its place and the message says so. "auto"
-        is variational up to there and the mode above.
+        is variational up to there and the mode above; where either does not converge, the mode with a prior_sd that is
+        not learned takes its place, and the message says so.
     ties: "davidson" adds P(tie) = nu/(2 cosh(margin/2)+nu) (Davidson 1970) as soon as a tie is seen, "half" counts a
         tie as half a win each way, "ignore" leaves ties out.   tie_sd: prior standard deviation of log nu around 0.
     grades: "ordered" takes how much better an item is as an ordered likelihood with learned cut points (see
@@ -85,6 +89,11 @@ class BradleyTerry:
         variational = self.inference == "variational" or (self.inference == "auto" and data.n_items <= MAX_DENSE_ITEMS)
         found = (self._find_nearest if variational else self._find_mode)(self._answers(data), start, log)
         problem, converged = found.problem, found.converged and bool(np.isfinite(found.x).all())
+        if self.inference == "auto" and not converged:
+            simple = replace(self, inference="map", prior_sd=self.prior_sd or CENTRAL_SD).fit(
+                data, start, rng, progress
+            )
+            return in_place_of(simple, Message.of(UNSETTLED, prior_sd=f"{simple.prior_sd:g}"))
         text = (
             gettext_noop("all steps below %(tolerance)s")
             if converged
@@ -103,7 +112,8 @@ class BradleyTerry:
             likelihood = replace(likelihood, cuts=tuple(cuts.tolist()), cut_sds=tuple(of_cuts))
         elif problem.has_tie:
             likelihood = replace(likelihood, tie=float(np.exp(log_nu)))
-        return GaussianPosterior(f - f.mean(), found.covariance, diagnostics, likelihood, prior_sd=found.prior_sd)
+        own, sd = GaussianPosterior(f - f.mean(), found.covariance, diagnostics, likelihood), found.prior_sd
+        return replace(own, prior_sd=sd, along_scale=found.along)
 
     def _answers(self, data: Comparisons) -> "_Answers":
         pairs = _keep_weighted(data.pairs(), self)
@@ -118,8 +128,12 @@ class BradleyTerry:
         else:
             prior_sd, mixed = self.prior_sd, None
             nearest = fits.fit(prior_sd)
-        x, matrix = mixed or (nearest.state.x, nearest.whole_covariance)
-        return _Found(fits.problem, prior_sd, x, *_dense_covariance(matrix, fits.problem.n_items), fits.converged)
+        n, along = fits.problem.n_items, None if mixed is None else centre(mixed.along[: fits.problem.n_items])
+        if mixed is None:  # the curvature of a fit that ended early is not the inverse of its covariance
+            whole = nearest.whole_covariance if fits.converged else nearest.state.curvature.inverse
+            mixed = Mixed(nearest.state.x, whole, np.zeros(n))
+        found = _dense_covariance(mixed.covariance, n)
+        return _Found(fits.problem, prior_sd, mixed.mean, *found, fits.converged, along=along)
 
     def _find_mode(self, answers: "_Answers", start: Posterior | None, log: FitLog) -> "_Found":
         prior_sd, learned, earlier = self.prior_sd, True, FitLog(self.max_iterations, log.progress)
@@ -196,6 +210,7 @@ class _Found(NamedTuple):
     nuisance_sds: Floats
     converged: bool
     earlier_steps: int = 0
+    along: Floats | None = None
 
 
 def _keep_weighted(pairs: PairTable, settings: BradleyTerry) -> PairTable:

@@ -140,6 +140,7 @@ def test_each_annotator_has_their_own_lapse():
         gaussian(),
         gaussian(spread=low_rank(), taste=dense(2), likelihood=Likelihood("probit", tie_rate=0.1), prior_sd=1.5),
         gaussian(lapses=np.array([0.1, 0.2]), annotators=AnnotatorSummary(reliability=np.array([0.9, 0.8]))),
+        gaussian(along_scale=np.linspace(0.1, -0.1, N)),
     ],
 )
 def test_storage_round_trip(posterior):
@@ -154,6 +155,7 @@ def test_storage_round_trip(posterior):
     assert_allclose(loaded.covariance(), posterior.covariance(), atol=0)
     assert_allclose(loaded.pairwise_probabilities(LEFT, RIGHT, 1), posterior.pairwise_probabilities(LEFT, RIGHT, 1))
     assert_allclose(loaded.divisiveness(), posterior.divisiveness())
+    assert_array_equal(loaded.deviations_at_scale(), posterior.deviations_at_scale())
     for name, value in posterior.annotator_summary().to_arrays().items():
         assert_array_equal(loaded.annotator_summary().to_arrays()[name], value)
 
@@ -232,3 +234,14 @@ def test_the_prior_is_kept_by_a_part_and_in_storage(kind):
         assert one.hyperparameters()["prior_sd"] == 1.5
     without = type(posterior).from_arrays({n: v for n, v in posterior.to_arrays().items() if not n.startswith("prior")})
     assert (without.prior_sd, without.prior_shape) == (None, None)
+
+
+def test_what_the_scale_adds_to_deviations_is_taken_out_in_a_part_too():
+    own, along = dense().dense(), np.linspace(1, -1, N) ** 3
+    along -= along.mean()
+    posterior = gaussian(spread=DenseCovariance.of(own + np.outer(along, along)), along_scale=along)
+    assert_allclose(posterior.deviations_at_scale(), np.sqrt(np.diagonal(own)))
+    kept = [0, 2, 3]
+    alone = gaussian(spread=DenseCovariance.of(own)).restrict(kept)
+    assert_allclose(posterior.restrict(kept).deviations_at_scale(), alone.standard_deviations())
+    assert_array_equal(gaussian().deviations_at_scale(), gaussian().standard_deviations())

@@ -6,16 +6,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models_engine.inference.davidson.mode import DavidsonProblem
-from models_engine.inference.davidson.scale_mixture import mix_over_scales
+from models_engine.inference.davidson.scale_mixture import Mixed, mix_over_scales
 from models_engine.inference.davidson.variational import VariationalGaussian, find_nearest_gaussian, start_gaussian
 from models_engine.inference.graded.problem import GradedProblem
 from models_engine.progress import FitLog
 
-__all__ = ["CENTRAL_SD", "VariationalFits"]
+__all__ = ["CENTRAL_SD", "HIGHEST_SD", "VariationalFits"]
 
 Floats = NDArray[np.float64]
 Problem = DavidsonProblem | GradedProblem
 CENTRAL_SD = 1.5  # median of the log-normal prior of a learned prior_sd, whose log has sd 1
+# The likeliest is at most this, at which eight of ten pairs of items are surer than nine to one. Where all answers
+# agree the evidence would have utilities grow nearly without end, and fits would take ever more steps.
+HIGHEST_SD = 6.0
 SCALE_STEPS = 30
 NODE_TOLERANCE = 1e-4  # of the fits that are averaged
 SMALLEST = 1e-300  # weight of a pair whose logarithm is taken
@@ -49,42 +52,47 @@ class VariationalFits:
     def learn_scale(self, first: float) -> float:
         """Solve d log evidence / d log prior_sd = 0 by the secant rule from MacKay's first step; the fit is then there.
 
-        The slope of the log evidence is that of its bound (MacKay 1992), with the log-normal prior's.
+        The slope of the log evidence is that of its bound (MacKay 1992), with the log-normal prior's. HIGHEST_SD is
+        found where it still rises there.
         """
-        position, before, step = np.log(first), (np.nan, np.nan), 1e-2
+        highest = float(np.log(HIGHEST_SD))
+        position, before, step = min(float(np.log(first)), highest), (np.nan, np.nan), 1e-2
         for _ in range(SCALE_STEPS):
-            sd = float(np.exp(position))
+            sd = HIGHEST_SD if position == highest else float(np.exp(position))
             within = min(1e-3, 0.1 * abs(step))
             slope, first_step = self._evidence_slope(self.fit(sd, within), sd)
-            if abs(slope) < 1e-6 * self.problem.n_items:
+            if abs(slope) < 1e-6 * self.problem.n_items or (position == highest and slope > 0):
                 if within > 100 * self.tolerance:
                     self.fit(sd)
                 return sd
             secant = -slope * (position - before[0]) / (slope - before[1]) if slope != before[1] else np.nan
             step = float(np.clip(secant if np.isfinite(secant) else first_step, -0.7, 0.7))
-            before, position = (position, slope), position + step
+            before, position = (position, slope), min(position + step, highest)
         self.converged = False
         return sd
 
-    def mix_over_scales(self, sd: float) -> tuple[Floats, Floats] | None:
-        """Return mean and covariance of x over scales, of which sd is the likeliest; see mix_over_scales. None where
-        some scale was not fitted to its end.
+    def mix_over_scales(self, sd: float) -> Mixed | None:
+        """Return the moments of x over scales, of which sd is the likeliest; see mix_over_scales. None where sd is
+        HIGHEST_SD, which then stands for all, or where there are none, which counts as not converged.
 
         The fit is at sd before and after. The others begin with it alone, so that they end alike, whatever the start.
         """
-        if not self.converged:
+        if not self.converged or sd == HIGHEST_SD:
             return None
         likeliest, mode = self.nearest, float(np.log(sd))
         self._found = self._found[-1:]
 
-        def fit(position: float) -> tuple[float, Floats, Callable[[], Floats]]:
+        def fit(position: float) -> tuple[float, Floats, Callable[[], Floats]] | None:
             scale = float(np.exp(position))
             found = likeliest if position == mode else self.fit(scale, within=NODE_TOLERANCE)
+            if not self.converged:
+                return None
             return self._evidence_slope(found, scale)[0], found.state.x, lambda: found.whole_covariance
 
         mixed = mix_over_scales(mode, fit)
         self.nearest = likeliest
-        return mixed if self.converged else None
+        self.converged &= mixed is not None
+        return mixed
 
     def _expect(self, position: float) -> tuple[Floats, Floats]:
         """Return mean and weights at this log prior_sd by the line through the two nearest fits; nuisances, which

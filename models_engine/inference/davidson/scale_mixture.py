@@ -2,63 +2,84 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["NEARLY_KNOWN", "ScaleMixture", "mix_over_scales"]
+__all__ = ["NEARLY_KNOWN", "Mixed", "ScaleMixture", "mix_over_scales"]
 
 Floats = NDArray[np.float64]
 Point = tuple[float, float]
+Fit = Callable[[float], tuple[float, Floats, Callable[[], Floats]] | None]
 NEARLY_KNOWN = 0.2  # standard deviation of log prior_sd up to which x changes along a line in it
 PROBE = 0.1  # step of log prior_sd for its curvature
 SPACING = 1.0  # of nodes, in standard deviations of log prior_sd
 LOW = -6.0  # log density, that of the mode 0, below which there are no nodes
+HIGH = 1.0  # log density of a node, that of the mode 0, that refutes the mode
 MAX_NODES = 12  # on each side
+
+
+class Mixed(NamedTuple):
+    """mean (n,) and covariance (n, n) of x.   along (n,): by how much x changes, on a line, where log prior_sd rises by
+    its standard deviation; the outer product is part of the covariance.
+    """
+
+    mean: Floats
+    covariance: Floats
+    along: Floats
 
 
 @dataclass
 class ScaleMixture:
-    """Mean (n,) and covariance (n, n) of x under fits at several scales, summed as they come."""
+    """Moments of x (n,) under fits at several scales, summed as they come; places are from the first one's."""
 
     size: int
     weight: float = 0.0
+    of_place: Floats = field(init=False)  # sums of the place and of its square
     first: Floats = field(init=False)
+    with_place: Floats = field(init=False)
     second: Floats = field(init=False)
 
     def __post_init__(self) -> None:
-        self.first, self.second = np.zeros(self.size), np.zeros((self.size, self.size))
+        self.of_place, self.first, self.with_place = np.zeros(2), np.zeros(self.size), np.zeros(self.size)
+        self.second = np.zeros((self.size, self.size))
 
-    def add(self, weight: float, x: Floats, covariance: Floats) -> None:
+    def add(self, weight: float, place: float, x: Floats, covariance: Floats) -> None:
         self.weight += weight
+        self.of_place += weight * np.array([place, place**2])
         self.first += weight * x
+        self.with_place += weight * place * x
         self.second += weight * (covariance + np.outer(x, x))
 
-    def moments(self) -> tuple[Floats, Floats]:
-        mean = self.first / self.weight
-        return mean, self.second / self.weight - np.outer(mean, mean)
+    def moments(self) -> Mixed:
+        mean, (place, square) = self.first / self.weight, self.of_place / self.weight
+        deviation = np.sqrt(max(square - place**2, 0.0))
+        along = (self.with_place / self.weight - place * mean) / deviation if deviation else np.zeros(self.size)
+        return Mixed(mean, self.second / self.weight - np.outer(mean, mean), along)
 
 
-def mix_over_scales(
-    mode: float, fit: Callable[[float], tuple[float, Floats, Callable[[], Floats]]]
-) -> tuple[Floats, Floats]:
-    """Return mean (n,) and covariance (n, n) of x, the scale integrated.
+def mix_over_scales(mode: float, fit: Fit) -> Mixed | None:
+    """Return the moments of x, the scale integrated; None where a fit is not found, or where the density is greater by
+    more than e-fold elsewhere, so that nothing is known of the scale.
 
     mode: log prior_sd of the greatest density p(log prior_sd | labels).   fit: of a log prior_sd, the slope of the log
-    density there, x (n,) and how to compute its covariance (n, n).
+    density there, x (n,) and how to compute its covariance (n, n); None where it is not found, which ends all.
     A nearly known scale adds its variance times the square of what x changes by log prior_sd, both told by a second fit
     PROBE above, to the covariance at the mode, which gives standard deviations within 2% on average of what nodes give.
     Otherwise there are nodes, a standard deviation apart, as far as the density matters. Its log is the integral of its
     slopes, quadratic between nodes; so integrated, a normal density has its moments within a hundredth.
     """
-    slope, x, covariance = fit(mode)
-    ahead, moved, _ = fit(mode + PROBE)
+    likeliest, beside_it = fit(mode), fit(mode + PROBE)
+    if likeliest is None or beside_it is None:
+        return None
+    (slope, x, covariance), (ahead, moved, _) = likeliest, beside_it
     deviation = np.sqrt(PROBE / max(slope - ahead, PROBE / 4))  # at most 2, twice that of the prior
     if deviation <= NEARLY_KNOWN:
         along = deviation * (moved - x) / PROBE
-        return x, covariance() + np.outer(along, along)
+        return Mixed(x, covariance() + np.outer(along, along), along)
     mixture = ScaleMixture(len(x))
-    mixture.add(1.0, x, covariance())
+    mixture.add(1.0, 0.0, x, covariance())
     beside = mode + PROBE, ahead
     for step in (SPACING * deviation, -SPACING * deviation):
         last, before, density = (mode, slope), beside, 0.0
@@ -67,10 +88,15 @@ def mix_over_scales(
             bend = (last[1] - before[1]) / (last[0] - before[0])
             if density + step * last[1] + step**2 * bend / 2 < LOW:  # the next node's, were the slope a line
                 break
-            after, x, covariance = fit(position)
+            found = fit(position)
+            if found is None:
+                return None
+            after, x, covariance = found
             node = position, after
             density += _integrate(last, node, before)
-            mixture.add(float(np.exp(density)), x, covariance())
+            if density > HIGH:
+                return None
+            mixture.add(float(np.exp(density)), position - mode, x, covariance())
             if last[0] == mode:
                 beside = node
             last, before = node, last

@@ -1,5 +1,7 @@
 """SSR against the squared correlation with the truth, split halves against the same, and their intervals."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from models_engine.covariance.forms import DenseCovariance
 from models_engine.data import Comparisons
 from models_engine.errors import InsufficientData, InvalidSetting
 from models_engine.estimators.bradley_terry import BradleyTerry
+from models_engine.linalg import centre
 from models_engine.posterior import Diagnostics, GaussianPosterior
 from models_engine.simulate import simulate_crowd
 
@@ -15,19 +18,35 @@ FINE = Diagnostics(True, 1, (0.0,), 0.1, "fine")
 
 
 @pytest.mark.slow
-def test_ssr_is_the_squared_correlation_of_estimate_and_truth():
+@pytest.mark.parametrize("prior_sd", [1.5, None])
+def test_ssr_is_the_squared_correlation_of_estimate_and_truth(prior_sd):
     """Over simulated crowds, on average; and in nine of ten worlds the real one lies in the interval."""
     said, real, inside = [], [], []
     for seed in range(40):
         rng = np.random.default_rng(seed)
         people = simulate_crowd(rng, 40, 10, utility_sd=1.5)
-        fit = BradleyTerry(inference="variational").fit(people.pairs(300, rng))
+        fit = BradleyTerry(prior_sd=prior_sd, inference="variational").fit(people.pairs(300, rng))
         found = scale_separation(fit)
         squared = np.corrcoef(fit.utilities(), people.utilities)[0, 1] ** 2
         said, real = [*said, found.value], [*real, squared]
         inside.append(found.low <= squared <= found.high)
     assert np.mean(said) == pytest.approx(np.mean(real), abs=0.02)
     assert np.mean(inside) >= 0.8
+
+
+def test_what_is_open_about_the_scale_does_not_count():
+    """It moves all utilities together, so that the means correlate with the truth as they do at a known scale."""
+    rng = np.random.default_rng(0)
+    mean, own = centre(rng.normal(size=8)), 0.1**2 * np.eye(8)
+    known = GaussianPosterior(mean, DenseCovariance.of(own), FINE)
+    spread = DenseCovariance.of(own + 0.2**2 * np.outer(mean, mean))
+    scaled = GaussianPosterior(mean, spread, FINE, along_scale=0.2 * mean)
+    assert scale_separation(scaled).value == pytest.approx(scale_separation(known).value)
+    assert scale_separation(replace(scaled, along_scale=None)).value < scale_separation(known).value - 0.01
+    squared = [
+        np.mean([np.corrcoef(mean, one)[0, 1] ** 2 for one in p.sample(4_000, rng=rng)]) for p in (known, scaled)
+    ]
+    assert squared[0] == pytest.approx(squared[1], abs=0.005)
 
 
 def test_with_much_data_it_is_the_formula_for_maximum_likelihood():

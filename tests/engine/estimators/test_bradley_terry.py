@@ -16,9 +16,12 @@ from models_engine.errors import InvalidData, InvalidSetting, NotConverged
 from models_engine.estimators.bradley_terry import QUICK, BradleyTerry
 from models_engine.graphs import PairGraph
 from models_engine.inference.davidson import mode as davidson_mode
+from models_engine.inference.davidson.learned_scale import HIGHEST_SD
 from models_engine.inference.davidson.mode import DavidsonProblem, PairCounts
 from models_engine.simulate import simulate_crowd
 from tests.engine.simulated_data import labels_of_every_kind
+
+LEARNED = BradleyTerry(prior_sd=None, inference="auto")
 
 
 def simulated(seed: int, n_items: int, n_labels: int, **options) -> Comparisons:
@@ -307,6 +310,49 @@ def test_intervals_cover_after_few_answers_whatever_the_scale():
             off = posterior.utilities() - (utilities - utilities.mean())
             held.append((np.abs(off) < 1.645 * posterior.standard_deviations()).mean())
         assert least < np.mean(held) < 0.96
+
+
+def test_where_all_answers_agree_the_scale_ends_at_six():
+    """The evidence rises beyond. 40 items in one order, of which every pair was asked once."""
+    one, other = np.triu_indices(40, 1)
+    data = Comparisons.from_pairs(one, other, np.ones(len(one)), n_items=40)
+    found = LEARNED.fit(data)
+    assert found.diagnostics.converged
+    assert found.prior_sd == HIGHEST_SD == 6
+    assert found.along_scale is None
+    fixed = BradleyTerry(prior_sd=6.0, inference="variational").fit(data)
+    assert_allclose(found.utilities(), fixed.utilities(), atol=1e-4)
+
+
+@pytest.mark.parametrize("n_labels", [0, 1, 10])
+def test_a_learned_scale_neither_vanishes_nor_grows_without_end_after_few_answers(n_labels):
+    """It stays within a standard deviation of its log-normal prior, and no item is told from 0 for sure."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        data = simulate_crowd(rng, 12, 3, utility_sd=0.01 if seed % 2 else 3.0).pairs(n_labels, rng)
+        found = LEARNED.fit(data)
+        assert 1.5 / np.e < found.prior_sd < 1.5 * np.e
+        assert (np.abs(found.utilities()) < 2 * found.standard_deviations()).all()
+
+
+def test_where_the_density_of_the_scale_is_greater_elsewhere_none_is_learned():
+    """A chain of 20 items that all agree about, five answers a step: utilities of 230 logits came out."""
+    left = np.repeat(np.arange(19), 5)
+    data = Comparisons.from_pairs(left, left + 1, np.ones(len(left)), n_items=20)
+    found = LEARNED.fit(data)
+    assert 'inference="map" with prior_sd 1.5 was used' in found.diagnostics.message
+    assert_allclose(found.utilities(), QUICK.fit(data).utilities())
+
+
+def test_a_fit_that_does_not_converge_gives_way_to_the_mode_under_auto():
+    data = Comparisons.from_pairs([0, 1, 2], [1, 2, 3], [1, 1, 1], weights=[5e4, 5e4, 1], n_items=4)
+    with pytest.warns(NotConverged):
+        replace(LEARNED, inference="variational", max_iterations=16).fit(data)
+    found, plain = replace(LEARNED, max_iterations=16).fit(data), QUICK.fit(data)
+    assert 'inference="map" with prior_sd 1.5 was used' in found.diagnostics.message
+    assert found.diagnostics.converged
+    assert_allclose(found.utilities(), plain.utilities())
+    assert_allclose(found.standard_deviations(), plain.standard_deviations())
 
 
 @pytest.mark.slow

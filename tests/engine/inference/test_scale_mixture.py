@@ -23,14 +23,16 @@ def fit_for(density, move):
 @pytest.mark.parametrize("deviation", [0.06, 0.3, 1.0])
 def test_a_normal_density_of_the_log_scale_has_its_moments(deviation):
     move = np.array([1.0, -2.0])
-    mean, covariance = mix_over_scales(0.7, fit_for(norm(0.7, deviation), move))
+    mean, covariance, along = mix_over_scales(0.7, fit_for(norm(0.7, deviation), move))
+    assert_allclose(along, deviation * move, rtol=0.02)
     assert_allclose(mean, 0.7 * move, atol=1e-3 * deviation)
     assert_allclose(covariance, SPREAD + deviation**2 * np.outer(move, move), rtol=0.02)
 
 
 def test_a_skewed_density_has_its_moments_nearly():
     density = gumbel_l(0.2, 0.5)
-    mean, covariance = mix_over_scales(0.2, fit_for(density, np.array([1.0, 0.0])))
+    mean, covariance, along = mix_over_scales(0.2, fit_for(density, np.array([1.0, 0.0])))
+    assert_allclose(along, [density.std(), 0], rtol=0.05)
     assert_allclose(mean[0], density.mean(), atol=0.03)
     assert_allclose(covariance[0, 0] - SPREAD[0, 0], density.var(), rtol=0.1)
 
@@ -42,9 +44,28 @@ def test_a_scale_that_is_nearly_known_takes_two_fits():
         fit = fit_for(norm(0.0, deviation), np.array([1.0, -2.0]))
         return lambda position: taken.append(position) or fit(position)
 
-    mean, covariance = mix_over_scales(0.0, counted(0.19))
+    mean, covariance, along = mix_over_scales(0.0, counted(0.19))
+    assert_allclose(along, 0.19 * np.array([1, -2]), rtol=1e-4)
     assert len(taken) == 2
     assert_allclose(mean, 0, atol=1e-9)
     assert_allclose(covariance, SPREAD + 0.19**2 * np.outer([1, -2], [1, -2]), rtol=1e-4)
     mix_over_scales(0.0, counted(0.21))
     assert len(taken) == 2 + 2 + 6, "three nodes each way, and none where the density no longer matters"
+
+
+@pytest.mark.parametrize("missing", [0, 1, 2, 4])
+def test_a_scale_that_is_not_found_ends_it(missing):
+    taken, fit = [], fit_for(norm(0.0, 0.5), np.array([1.0, -2.0]))
+    found = mix_over_scales(0.0, lambda at: taken.append(at) or (fit(at) if len(taken) != missing + 1 else None))
+    assert found is None
+    assert len(taken) == max(missing + 1, 2), "the first two are taken together"
+
+
+def test_a_density_that_is_greater_elsewhere_has_no_average():
+    """The lower mode of two, by e^2.25."""
+
+    def fit(position):
+        return -(position + 1) * position * (position - 2), np.zeros(1), lambda: np.eye(1)
+
+    assert mix_over_scales(-1.0, fit) is None
+    assert mix_over_scales(2.0, fit) is not None

@@ -173,11 +173,13 @@ integral <- function(x, y) {  # over the first two of three points, of the quadr
 }
 if (is.na(prior_sd)) {
   slope_at <- function(position) fit_at(exp(position))
-  mode <- uniroot(slope_at, log(1.5) + c(-1, 1), extendInt = "downX", tol = 1e-10)$root
+  highest <- log(6)  # the likeliest is at most this, which then stands for all
+  mode <- if (slope_at(highest) > 0) highest else
+    uniroot(slope_at, c(-1, highest), extendInt = "downX", tol = 1e-10)$root
   beside <- c(mode + 0.1, slope_at(mode + 0.1))
   at_mode <- c(mode, slope_at(mode))
   deviation <- sqrt(0.1 / max(at_mode[2] - beside[2], 0.025))
-  if (deviation > 0.2) {  # else the mean at the likeliest stands
+  if (deviation > 0.2 && mode < highest) {  # else the mean at the likeliest stands
     likeliest <- list(f, log_nu, weights)
     sum_of_weights <- 1
     sum_of_f <- f
