@@ -141,6 +141,7 @@ def owners_forms(client: Client, arguments) -> Iterator[tuple[str, Form]]:  # no
                     yield name, form
 
 
+@pytest.mark.embedded
 @pytest.mark.slow
 def test_forms_write_nothing_that_they_do_not_ask(cast, arguments):  # noqa: F811
     """Each form of an owner's pages as it stands there, sent with a value for every column of every table beside."""

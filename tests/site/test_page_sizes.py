@@ -62,6 +62,7 @@ def is_large(figures: tuple[int, int, int]) -> bool:
     return figures[0] > MAX_BYTES or figures[1] > MAX_QUERIES
 
 
+@pytest.mark.embedded
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("detail", "language"), [("simple", "en"), pytest.param("expert", "de", marks=pytest.mark.embedded)]
@@ -86,6 +87,7 @@ def test_pages_of_many_items_are_small_at_first_sight(project, alice, detail, la
     assert {name: one for name, one in found.items() if is_large(one)} == {}
 
 
+@pytest.mark.embedded
 def test_the_report_lists_all_where_it_is_asked(project, alice):
     owner = signed_in(alice)
     spread_fit(project, make_more(project, 101))

@@ -93,6 +93,7 @@ def test_style_is_held_equal_in_each_cohort_and_categories_are_said_to_be_left_o
     assert (rows.count("all"), rows.count("style")) == (6, 6)
 
 
+@pytest.mark.embedded
 @pytest.mark.slow
 def test_boards_of_an_earlier_version_are_shown_without_style(project, alice, competition):
     row = compared(project, alice, "later", "earlier")
@@ -108,6 +109,7 @@ def test_boards_of_an_earlier_version_are_shown_without_style(project, alice, co
     assert len(list(TABLES["leaderboard_cohorts"].rows(Criterion(project)))) == 6
 
 
+@pytest.mark.embedded
 @pytest.mark.slow
 def test_a_small_cohort_has_no_board_and_everybody_else_has_one(project, alice, competition):
     lonely = competition[0]
@@ -121,6 +123,7 @@ def test_a_small_cohort_has_no_board_and_everybody_else_has_one(project, alice, 
         compared(project, alice, "later", "earlier")
 
 
+@pytest.mark.embedded
 @pytest.mark.slow
 def test_who_joined_how_gives_a_board_for_each_and_none_where_there_is_too_little(project, alice, competition):
     for person, source in zip(competition[3:], ("account", "account", "platform"), strict=True):
@@ -134,6 +137,7 @@ def test_who_joined_how_gives_a_board_for_each_and_none_where_there_is_too_littl
     assert "Not enough data: a leaderboard of its own needs 20 answers about competitors from 2 annotators." in html
 
 
+@pytest.mark.embedded
 @pytest.mark.slow
 def test_who_is_in_both_cohorts_counts_for_neither(project, alice, competition):
     for person in competition[2:4]:

@@ -94,6 +94,7 @@ def judge(live_server, alice, project, monkeypatch, stub, tmp_path):
     return judge
 
 
+@pytest.mark.embedded
 @pytest.mark.slow
 def test_each_pair_is_judged_in_both_orders_and_never_twice(judge, project, stub, capsys):
     assert judge("--price-in", "10", "--price-out", "100", "--currency", "EUR", "--prompt-version", "v2") == 0
@@ -111,6 +112,7 @@ def test_each_pair_is_judged_in_both_orders_and_never_twice(judge, project, stub
     assert len(stub.asked) == 30
 
 
+@pytest.mark.embedded
 def test_only_pairs_that_people_answered_unless_more_are_asked_for(judge, project, stub):
     answer_one(make_annotator(project, "Quiet Otter"))
     assert judge(sets="answered") == 0
@@ -142,6 +144,7 @@ def test_rubbish_is_counted_said_and_skipped_and_asked_again_the_next_time(judge
     assert MachineAnswer.objects.count() == 30
 
 
+@pytest.mark.embedded
 def test_it_stops_where_nothing_is_answered(judge, stub, capsys):
     stub.replies = ["?"]
     assert judge("--tries", "1") == 1
@@ -150,6 +153,7 @@ def test_it_stops_where_nothing_is_answered(judge, stub, capsys):
     assert not MachineAnswer.objects.exists()
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize("status", [401, 404, 302])
 def test_a_refusal_ends_it_and_names_no_key(judge, stub, capsys, status):
     stub.replies = [status]
@@ -160,6 +164,7 @@ def test_a_refusal_ends_it_and_names_no_key(judge, stub, capsys, status):
     assert len(stub.asked) == 1
 
 
+@pytest.mark.embedded
 def test_another_prompt_is_another_machine(judge, stub, tmp_path, capsys):
     assert judge("--most", "1") == 0
     other = tmp_path / "other.txt"
@@ -168,6 +173,7 @@ def test_another_prompt_is_another_machine(judge, stub, tmp_path, capsys):
     assert "Choose another --name." in capsys.readouterr().err
 
 
+@pytest.mark.embedded
 def test_a_missing_key_is_said_before_anything_is_asked(judge, stub, monkeypatch, capsys):
     monkeypatch.delenv("STUB_KEY")
     assert judge() == 1
@@ -175,6 +181,7 @@ def test_a_missing_key_is_said_before_anything_is_asked(judge, stub, monkeypatch
     assert stub.asked == []
 
 
+@pytest.mark.embedded
 def test_it_asks_no_faster_than_told_second_tries_included(judge, stub, monkeypatch):
     moments: list[float] = []
     monkeypatch.setattr(judging, "wait_until", moments.append)
@@ -194,6 +201,7 @@ for line in sys.stdin:
 """
 
 
+@pytest.mark.embedded
 @pytest.mark.process
 def test_a_program_reads_and_writes_lines_and_is_started_again_where_it_ended(judge, tmp_path, capsys):
     program = tmp_path / "judge.py"
@@ -320,6 +328,7 @@ def test_a_graded_pair_says_so_in_the_prompt_and_to_a_program():
     assert "grades" not in asked().as_json()
 
 
+@pytest.mark.embedded
 @pytest.mark.slow
 def test_a_model_grades_pairs(judge, project, stub, tmp_path):
     set_task(project, "graded", 2)
@@ -331,6 +340,7 @@ def test_a_model_grades_pairs(judge, project, stub, tmp_path):
     assert list(MachineAnswer.objects.order_by("pk").values_list("grade", flat=True)) == ["clearly", "slightly", ""]
 
 
+@pytest.mark.embedded
 @pytest.mark.slow
 def test_each_kind_of_task_of_a_size_is_judged(judge, project, stub, tmp_path):
     further = {"task_type": "graded", "k": 2, "m": None, "shared_places": False, "percent": 40}
@@ -378,6 +388,7 @@ for line in sys.stdin:
 """
 
 
+@pytest.mark.embedded
 @pytest.mark.process
 @pytest.mark.parametrize(
     ("task_type", "m", "outcome", "ranks"),
@@ -411,6 +422,7 @@ def shown_items(answer: MachineAnswer) -> list[int]:
     return [items[int(place)] for place in answer.shown]
 
 
+@pytest.mark.embedded
 @pytest.mark.slow
 def test_a_model_ranks_sets_and_what_it_says_wrong_is_named(judge, project, stub, tmp_path, capsys):
     set_task(project, "ranking", 3, shared_places=True)
@@ -427,6 +439,7 @@ def test_a_model_ranks_sets_and_what_it_says_wrong_is_named(judge, project, stub
     assert "put = between items that are equally good" in stub.asked[0]
 
 
+@pytest.mark.embedded
 def test_a_prompt_for_pairs_stops_before_a_set_is_asked(judge, project, stub, capsys):
     set_task(project, "best", 4)
     assert judge() == 1
@@ -434,6 +447,7 @@ def test_a_prompt_for_pairs_stops_before_a_set_is_asked(judge, project, stub, ca
     assert not stub.asked
 
 
+@pytest.mark.embedded
 def test_more_orders_than_two(judge, project, stub, tmp_path):
     set_task(project, "best", 5)
     prompt = tmp_path / "sets.txt"

@@ -64,6 +64,7 @@ def kept(fit: Fit) -> dict:
     return Fit.objects.get(pk=fit.pk).diagnostics["goal"]
 
 
+@pytest.mark.embedded
 @pytest.mark.slow
 def test_a_width_is_too_early_then_forecast_then_met(plain, alice):
     Webhook.objects.create(project=plain, url="https://example.org/x", events=["goal.met"], created_at=NOW)
@@ -100,6 +101,7 @@ def test_a_width_is_too_early_then_forecast_then_met(plain, alice):
     assert told[0]["data"]["n_labels"] == 510
 
 
+@pytest.mark.embedded
 def test_how_often_it_is_too_early_is_told_by_number_or_not_at_all(plain, alice):
     """What a fit keeps is what simulations showed of its estimator; other estimators' goals claim nothing."""
     set_goal(plain, alice, goal="reliability", goal_reliability=0.8)
@@ -118,6 +120,7 @@ def test_how_often_it_is_too_early_is_told_by_number_or_not_at_all(plain, alice)
     assert Api(alice, plain)("get", "goal").json()["stopping_error"] == told
 
 
+@pytest.mark.embedded
 def test_sets_of_more_than_two_claim_no_measured_error(plain):
     answers(plain, 60)
     plain.goal, plain.estimator = "reliability", "BradleyTerry"
@@ -130,6 +133,7 @@ def test_sets_of_more_than_two_claim_no_measured_error(plain):
     assert measured_error(plain, "BradleyTerry", labels) is None
 
 
+@pytest.mark.embedded
 def test_a_width_means_the_same_by_every_estimator(plain, alice):
     """GPPL's utilities are in probits, about 1.7 times as large as the same difference in logits."""
     set_goal(plain, alice, goal="width", goal_width=0.1)
@@ -144,6 +148,7 @@ def test_a_width_means_the_same_by_every_estimator(plain, alice):
     assert widths["GPPL"] == pytest.approx(widths["BradleyTerry"], rel=0.25)
 
 
+@pytest.mark.embedded
 def test_only_labels_that_tell_something_bring_the_goal_nearer(plain, alice):
     set_goal(plain, alice, goal="comparisons", goal_comparisons=60)
     answers(plain, 30)
@@ -158,6 +163,7 @@ def test_only_labels_that_tell_something_bring_the_goal_nearer(plain, alice):
     assert f"About {middle - 12} more answers are needed." in html
 
 
+@pytest.mark.embedded
 @pytest.mark.slow
 def test_the_top_is_met_where_it_is_probably_right_in_two_rankings(plain, alice):
     set_goal(plain, alice, goal="top")
@@ -192,6 +198,7 @@ def test_a_top_of_all_items_is_refused_and_never_met(plain, alice):
     assert "You can stop" not in html.replace("“You can stop”", "")
 
 
+@pytest.mark.embedded
 def test_parts_that_nothing_connects_have_no_top(plain, alice):
     set_goal(plain, alice, goal="top")
     labels = answers(plain, 60)

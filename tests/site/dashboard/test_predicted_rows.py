@@ -12,7 +12,7 @@ from tests.site.api_client import Api
 from tests.site.factories import make_fit
 from tests.site.pages import signed_in
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.embedded]
 
 
 def predict(project: Project, n: int) -> list[Item]:

@@ -94,6 +94,7 @@ def test_one_annotator_has_no_halves_but_the_answers_do(project):
     assert found["answers"]["n_splits"] == 20
 
 
+@pytest.mark.embedded
 def test_too_many_labels_are_not_halved(project, monkeypatch):
     monkeypatch.setattr(reliability, "MAX_SPLIT_LABELS", 100)
     fitted(project)
@@ -106,6 +107,7 @@ def test_halving_gives_up_when_told_to(project):
         reliability.measure_halves(read_labels(Criterion(project)), lambda *_: False)
 
 
+@pytest.mark.embedded
 def test_only_the_largest_part_is_halved(project):
     items = list(project.items.order_by("pk"))
     people = [make_annotator(project, f"Otter {i}") for i in range(4)]

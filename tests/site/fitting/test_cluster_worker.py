@@ -22,8 +22,8 @@ from tests.paths import ROOT
 from tests.site.factories import make_labels
 from tests.site.worker_site import Site, emptied
 
-pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.large]
-N_ANNOTATORS, N_ITEMS, N_LABELS = 14, 300, 4_200  # the solves of one iteration exceed MIN_CLUSTER_COST
+pytestmark = [pytest.mark.process, pytest.mark.embedded]
+N_ANNOTATORS, N_ITEMS, N_LABELS, N_FURTHER = 10, 12, 120, 30  # a fit that asks its cluster some hundred times
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def vote(project: Project, n: int, seed: int) -> None:
 
 
 def refit(site: Site) -> None:
-    command = [sys.executable, "manage.py", "worker", "--once"]
+    command = [sys.executable, "-m", "tests.site.cluster_worker_process", "--once"]
     done = subprocess.run(command, cwd=ROOT, env=site.env, check=True, capture_output=True, text=True)
     assert done.stdout.strip() == "1 fit published.", done.stderr
 
@@ -70,7 +70,6 @@ def test_a_worker_fits_on_the_cluster_and_in_its_own_process_once_that_is_gone(s
             vote(project, N_LABELS, seed=1)
         refit(site)
         with as_default():
-            print(Fit.objects.values_list("seconds", "diagnostics", "status", "number"))
             there = Fit.objects.get(project_id=project.pk, published=True)
             assert there.diagnostics["cluster"] == {"n_workers": 2}
             assert "2 workers" in engine_page(project)
@@ -79,11 +78,11 @@ def test_a_worker_fits_on_the_cluster_and_in_its_own_process_once_that_is_gone(s
             means = dict(there.estimates.values_list("item_id", "utility"))
             assert_allclose([means[item] for item in labels.item_ids], here.posterior.mean, rtol=1e-10, atol=1e-12)
     with as_default():
-        vote(project, 600, seed=2)
+        vote(project, N_FURTHER, seed=2)
     refit(site)
     with as_default():
         again = Fit.objects.get(project_id=project.pk, published=True)
-        assert again.n_labels == N_LABELS + 600
+        assert again.n_labels == N_LABELS + N_FURTHER
         assert "n_workers" not in again.diagnostics["cluster"]
         page = engine_page(project)
         assert "does not answer" in page

@@ -102,6 +102,7 @@ def test_two_workers_never_make_the_same_overdue_one(fitted):
     assert evaluation_job.QUEUE.claim_overdue(owner="other", now=now) is None
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize(("minutes", "is_made"), [(9, False), pytest.param(11, True, marks=pytest.mark.slow)])
 def test_a_worker_that_never_runs_out_of_fits_evaluates_all_the_same(fitted, minutes, is_made):
     wait_for_fits(4)

@@ -45,6 +45,7 @@ def failed_fit(site: Site, project) -> Fit | None:  # noqa: F811
     return site.fits(project).filter(status=Fit.Status.FAILED).first()
 
 
+@pytest.mark.embedded  # what claims and failures ask of the database: test_scheduling.py
 def test_a_killed_fit_is_repeated_by_the_same_worker(site):  # noqa: F811
     """And where the server of its processes is killed, it is replaced and nobody is blamed."""
     project = site.project("Killed", "Slow")
@@ -107,6 +108,7 @@ def test_fits_that_cross_a_limit_fail_alone_and_say_so(site):  # noqa: F811
     assert WorkerProcess.objects.using(ALIAS).count() == 1
 
 
+@pytest.mark.embedded  # what claims and failures ask of the database: test_scheduling.py
 def test_two_engines_try_it_no_more_often_than_one(site):  # noqa: F811
     """What killed a fit of one engine waits for the other one as well. No lease ends: who takes over tries at once."""
     site.env |= {"WORKER_JOB_SECONDS": "120", "WORKER_LEASE_SECONDS": "60"}

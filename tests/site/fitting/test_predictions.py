@@ -26,7 +26,7 @@ from tests.site.factories import make_labels
 from tests.site.fitting.test_run import fit_now, go_on
 from tests.site.pages import page, signed_in
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.embedded]
 N, N_NEW = 30, 3
 
 

@@ -551,6 +551,7 @@ def test_every_estimator_fits_and_starts_again_from_what_was_stored(project, cro
         assert after[pk].sd == pytest.approx(row.sd, rel=0.05)
 
 
+@pytest.mark.embedded
 @pytest.mark.slow
 @pytest.mark.usefixtures("quick_draws")
 @pytest.mark.parametrize("name", ["CrowdBT", "CollaborativeGP"])

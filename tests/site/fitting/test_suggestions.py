@@ -181,6 +181,7 @@ def collect(project: Project, n: int, rng: np.random.Generator, crowd: list, eve
             fit_now(project, now)
 
 
+@pytest.mark.embedded
 @pytest.mark.slow
 def test_leaders_are_asked_more_and_everybody_enough(project):
     crowd = [make_annotator(project, f"Otter {i}") for i in range(10)]

@@ -52,6 +52,7 @@ def test_an_engine_killed_in_mid_fit_loses_nothing_and_the_fit_resumes_by_itself
     assert (state.owner, state.error, state.attempts) == ("", "", 0)
 
 
+@pytest.mark.embedded  # what claims and settling ask of the database: test_scheduling.py
 def test_an_engine_with_its_predecessors_name_need_not_wait_for_the_lease(site):
     site.env["WORKER_LEASE_SECONDS"] = "3600"
     project = site.project("Named", "Slow")
@@ -63,6 +64,7 @@ def test_an_engine_with_its_predecessors_name_need_not_wait_for_the_lease(site):
     assert wait_for(lambda: site.published(project), why="the fit did not resume").n_labels == 4
 
 
+@pytest.mark.embedded  # what claims and settling ask of the database: test_scheduling.py
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_an_engine_asked_to_stop_gives_its_project_back(site, number):
     project = site.project("Stopped", "Slow")
@@ -78,6 +80,7 @@ def test_an_engine_asked_to_stop_gives_its_project_back(site, number):
     assert not WorkerProcess.objects.using(ALIAS).exists()
 
 
+@pytest.mark.embedded  # what claims and settling ask of the database: test_scheduling.py
 def test_a_failing_project_is_recorded_and_the_others_go_on(site):
     bad, good = site.project("A bad one", "Tarot"), site.project("A good one")
     site.vote("A ", 4)
@@ -89,6 +92,7 @@ def test_a_failing_project_is_recorded_and_the_others_go_on(site):
     assert (state.fitted, state.published_fit, state.owner) == (0, None, "")
 
 
+@pytest.mark.embedded  # what claims and settling ask of the database: test_scheduling.py
 def test_once_fits_what_is_due_and_ends(site):
     projects = [site.project(f"Once {number}") for number in range(3)]
     site.vote("Once", 6)

@@ -14,19 +14,20 @@ from annotate.models import FitState, Item, ItemSet, Label, Membership, Presenta
 from models_engine.models import Fit
 from tests.cases import each_case
 from tests.load.client import AnnotatorClient
-from tests.load.database import ALIAS, environment, own_database
+from tests.load.database import ALIAS, own_database, production_environment
 from tests.load.servers import engine, free_port, wait_until_it_answers, web
 from tests.site.processes import wait_for
 
-N_ANNOTATORS = 50
+N_ANNOTATORS = 20
 ANSWERS = ["a", "b", "a", "b", "tie", "skip", "cant_judge"]
 ANSWERS_OF_SETS = ["a", "b", "c", "skip", "cant_judge"]
 
 
 @pytest.fixture
 def fire(tmp_path, django_db_blocker):
+    """As in production: with DEBUG, Django asks SQLite to write every query down, by a further one."""
     with django_db_blocker.unblock(), own_database(tmp_path) as url:
-        yield environment(url, tmp_path), tmp_path
+        yield production_environment(url, tmp_path), tmp_path
 
 
 def make_project(overlap: int, n_items: int, **task) -> Project:
@@ -153,7 +154,7 @@ def wait_for_fit_of_everything(project: Project, seconds: float = 90) -> Fit:
 
 
 @pytest.mark.process
-def test_fifty_annotators_with_server_and_engine_killed(fire):
+def test_a_crowd_with_server_and_engine_killed(fire):
     env, folder = fire
     project = make_project(overlap=3, n_items=60)
     port = free_port()
@@ -162,12 +163,14 @@ def test_fifty_annotators_with_server_and_engine_killed(fire):
         wait_until_it_answers(port)
         crowd = Crowd(port, project)
         crowd.start()
-        for kill in (1, 2):
-            wait_for_answers(crowd, 60 * kill)
-            worker.kill()
-            server.kill()
-            server.start()
-            worker.start()
+        wait_for_answers(crowd, 60)
+        server.kill()
+        server.start()
+        wait_for_answers(crowd, 120)
+        worker.kill()
+        server.kill()
+        server.start()
+        worker.start()
         wait_for_answers(crowd, 180)
         crowd.stop()
         assert not crowd.failures, crowd.failures[:5]
@@ -193,11 +196,11 @@ def test_a_crowd_under_a_policy_with_the_engine_killed(fire):
     server, worker = web(env, port, folder).start(), engine(env, folder).start()
     try:
         wait_until_it_answers(port)
-        crowd = Crowd(port, project, n=20, think=0.1)  # room for the engine, whose suggestions must come meanwhile
+        crowd = Crowd(port, project, n=8, think=0.2)  # room for the engine, whose suggestions must come meanwhile
         crowd.start()
-        wait_for(lambda: asked.filter(asked_by="adaptive").count() > 100, seconds=90)
+        wait_for(lambda: asked.filter(asked_by="adaptive").count() > 40, seconds=90)
         worker.kill()
-        wait_for_answers(crowd, len(crowd.confirmed) + 100)
+        wait_for_answers(crowd, len(crowd.confirmed) + 50)
         worker.start()
         n_fits = asked.filter(asked_by="adaptive").values("asked_fit").distinct().count()
         wait_for(lambda: asked.values("asked_fit").distinct().count() > n_fits + 1, seconds=90)
@@ -210,10 +213,10 @@ def test_a_crowd_under_a_policy_with_the_engine_killed(fire):
         worker.stop()
 
 
-FINISHED = {  # annotators, items, task, sets in the end, what is done before
-    "pairs": (50, 9, {}, 36, None),
-    "sets of three": (20, 6, {"task_type": "best", "k": 3}, 20, None),
-    "given questions": (20, 13, {}, 12, give_chain),
+FINISHED = {  # items, task, sets in the end, what is done before
+    "pairs": (9, {}, 36, None),
+    "sets of three": (6, {"task_type": "best", "k": 3}, 20, None),
+    "given questions": (13, {}, 12, give_chain),
 }
 
 
@@ -233,12 +236,12 @@ def test_overlap_is_met_exactly_when_the_crowd_has_finished(fire):
         server.stop()
 
 
-def answered_by_a_crowd(port: int, n_annotators: int, n_items: int, task: dict, n_sets: int, prepare) -> None:
+def answered_by_a_crowd(port: int, n_items: int, task: dict, n_sets: int, prepare) -> None:
     """A project of this task, whose crowd answers until there is nothing left."""
     project = make_project(overlap=4, n_items=n_items, **task)
     if prepare:
         prepare(project)
-    crowd = Crowd(port, project, n_annotators)
+    crowd = Crowd(port, project)
     crowd.start()
     crowd.join()
     # Presentations of those who were refused meanwhile are open until their lease ends: none may be left over.

@@ -147,6 +147,7 @@ def statements(queries: CaptureQueriesContext) -> list[str]:
     return [re.sub(" +", " ", values.sub("?", one["sql"])) for one in queries.captured_queries]
 
 
+@pytest.mark.embedded
 @pytest.mark.slow
 @pytest.mark.parametrize("n_sets", [None, 40])
 def test_checks_are_served_answered_and_taken_back_by_the_same_statements(project, alice, n_sets):

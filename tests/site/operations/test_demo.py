@@ -63,6 +63,10 @@ class Demo:
         with closing(sqlite3.connect(self.folder / "db.sqlite3", timeout=20)) as connection:
             return connection.execute(sql).fetchall()
 
+    def write(self, sql: str) -> None:
+        with closing(sqlite3.connect(self.folder / "db.sqlite3", timeout=20)) as connection, connection:
+            connection.execute(sql)
+
     def processes(self) -> set[int]:
         return with_environment(self.mark)
 
@@ -78,7 +82,9 @@ def demo(tmp_path):
 
 
 def test_the_demo_answers_moves_and_ends_with_whoever_started_it(demo):
-    demo.start(by_shell=True)
+    """Its database is migrated: from nothing it starts in test_wheel.py::test_the_demo_runs_from_the_installed_site."""
+    copy_migrated(demo.folder / "db.sqlite3")
+    demo.start("--keep", by_shell=True)
     said = demo.log.read_text()
     assert "owner@example.org" in said
     links = re.findall(rf"join link +http://127\.0\.0\.1:{demo.port}(/join/[^/]+/)", said)
@@ -94,6 +100,8 @@ def test_the_demo_answers_moves_and_ends_with_whoever_started_it(demo):
     n_fits = "SELECT count(DISTINCT project_id) FROM models_engine_fit WHERE published"
     before = demo.rows(n_labels)[0][0]
     wait_for(lambda: demo.rows(n_labels)[0][0] > before + 3, why="the crowd did not go on")
+    # Else each further answer would be fitted while the longest of the first fits goes on.
+    demo.write("UPDATE annotate_project SET state = 'closed'")
     wait_for(lambda: demo.rows(n_fits)[0][0] == 6, 240, "the engine did not fit every project")
     sources = dict(demo.rows("SELECT source, count(*) FROM annotate_annotator GROUP BY source"))
     assert set(sources) == {"simulated", "link"}, "the jury's judges come by their personal links"
@@ -118,11 +126,16 @@ def beers(demo, tmp_path) -> str:
     return str(data)
 
 
-def test_a_kept_demo_goes_on_and_ctrl_c_ends_it_cleanly(demo, beers):
-    """With a crowd, an engine and one small project: filling the demo's own takes seconds, and so do their fits."""
-    demo.start("--keep", "--data", beers, "--crowd")
-    n_labels = "SELECT count(*) FROM annotate_label"
-    wait_for(lambda: demo.rows(n_labels)[0][0] > 2, why="the crowd did not begin")
+def test_real_data_from_a_folder_are_shown_and_kept_with_a_crowd_only_where_it_is_wanted(demo, beers):
+    """Ended by Ctrl-C and by a signal, each time cleanly. One small project: filling the demo's own takes seconds."""
+    demo.start("--keep", "--data", beers)
+    said = demo.log.read_text()
+    assert "“Beers”: 3 rows, 2 labels by 2 annotators on 3 items" in said
+    assert "row 3: ann compares item “z” with itself." in said
+    assert "simulated" not in said
+    fits = "SELECT n_labels, n_items FROM models_engine_fit WHERE published"
+    assert wait_for(lambda: demo.rows(fits), why="no fit") == [(2, 3)]
+    assert not any("crowd" in command_of(pid) for pid in demo.processes())
     taken = subprocess.run(
         [sys.executable, "manage.py", "demo", "--port", str(free_port())],
         cwd=ROOT,
@@ -133,28 +146,22 @@ def test_a_kept_demo_goes_on_and_ctrl_c_ends_it_cleanly(demo, beers):
     )
     assert taken.returncode == 1
     assert "A demo is running" in taken.stderr
-    labels = demo.rows(n_labels)[0][0]
     demo.process.send_signal(signal.SIGINT)
     assert demo.process.wait(60) == 0
     wait_for(lambda: not demo.processes(), 60, "processes of the demo outlived it")  # its engine's helpers, a moment
     assert "Traceback" not in demo.log.read_text()
 
+    # What --crowd does beside: test_demo_folders.py::test_a_crowd_is_marked_only_where_it_is_wanted.
+    demo.write("UPDATE annotate_project SET simulated = 1")
     demo.start("--keep")
-    assert demo.rows(n_labels)[0][0] >= labels
+    n_labels = "SELECT count(*) FROM annotate_label"
+    wait_for(lambda: demo.rows(n_labels)[0][0] > 4, why="the crowd did not go on from what was kept")
+    of_people = "JOIN annotate_annotator a ON a.id = annotator_id WHERE a.source <> 'simulated'"
+    assert demo.rows(f"{n_labels} {of_people}") == [(2,)]
     demo.process.send_signal(signal.SIGTERM)
     assert demo.process.wait(60) == 0
     wait_for(lambda: not demo.processes(), 60, "processes of the demo outlived it")
-
-
-def test_real_data_from_a_folder_are_shown_without_a_crowd(demo, beers):
-    demo.start("--keep", "--data", beers)
-    said = demo.log.read_text()
-    assert "“Beers”: 3 rows, 2 labels by 2 annotators on 3 items" in said
-    assert "row 3: ann compares item “z” with itself." in said
-    assert "simulated" not in said
-    fits = "SELECT n_labels, n_items FROM models_engine_fit WHERE published"
-    assert wait_for(lambda: demo.rows(fits), why="no fit") == [(2, 3)]
-    assert not any("crowd" in command_of(pid) for pid in demo.processes())
+    assert "Traceback" not in demo.log.read_text()
 
 
 def test_a_folder_that_is_none_is_told_before_anything_is_done(demo, tmp_path):

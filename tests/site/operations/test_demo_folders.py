@@ -11,7 +11,8 @@ from django.db.models import F
 
 from annotate.demo.known import KNOWN
 from annotate.demo.manifest import BadFolder, open_folder
-from annotate.demo.projects import make_real
+from annotate.demo.projects import make_real, set_owner
+from annotate.management.commands.demo import Command
 from annotate.models import ItemSet, Label, PresentedItem, Project
 from tests.conftest import NOW
 from tests.paths import DATA
@@ -57,6 +58,14 @@ def folder(tmp_path):
         return tmp_path
 
     return write
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_a_crowd_is_marked_only_where_it_is_wanted(db, folder, wanted):
+    data = open_folder(folder(WINNERS, answers__csv="who,won,lost\nann,10,9\n"), KNOWN)
+    Command().fill(set_owner("correct horse battery"), data, crowd=wanted)
+    project = Project.objects.get()
+    assert (project.name, project.simulated) == ("Beers", wanted)
 
 
 def test_winners_and_losers(folder):
