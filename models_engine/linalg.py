@@ -22,6 +22,7 @@ __all__ = [
     "check_dense",
     "cholesky",
     "chunk_slices",
+    "dense_laplacian",
     "inverse_and_log_determinant",
     "inverse_from_cholesky",
     "laplacian",
@@ -49,6 +50,17 @@ def laplacian(
     columns = np.concatenate([left, right, right, left])
     values = np.concatenate([weights, weights, -weights, -weights])
     return scipy.sparse.coo_array((values, (rows, columns)), shape=(n_items, n_items)).tocsr()
+
+
+def dense_laplacian(
+    left: NDArray[np.integer], right: NDArray[np.integer], weights: NDArray[np.float64], n_items: int
+) -> NDArray[np.float64]:
+    """Build `laplacian` as a plain array, without what a sparse one costs, which is most of it for few items."""
+    found = np.zeros(n_items * n_items)
+    np.subtract.at(found, left * n_items + right, weights)
+    np.subtract.at(found, right * n_items + left, weights)
+    found[:: n_items + 1] += np.bincount(left, weights, n_items) + np.bincount(right, weights, n_items)
+    return found.reshape(n_items, n_items)
 
 
 def centre(values: ArrayLike) -> NDArray[np.float64]:
