@@ -1,5 +1,7 @@
 """Small linear algebra shared by the estimators: graph Laplacians, centring, positive-definite solves."""
 
+from contextlib import suppress
+
 import numpy as np
 import scipy.linalg
 import scipy.sparse
@@ -9,6 +11,7 @@ from models_engine.errors import TooLarge
 from models_engine.messages import Message, gettext_noop
 
 __all__ = [
+    "MAX_FEW_MATRICES",
     "MAX_MATRIX_ITEMS",
     "MAX_SMALL_WIDTH",
     "MIRROR_WIDTH",
@@ -19,6 +22,7 @@ __all__ = [
     "check_dense",
     "cholesky",
     "chunk_slices",
+    "dense_laplacian",
     "inverse_and_log_determinant",
     "inverse_from_cholesky",
     "laplacian",
@@ -30,6 +34,7 @@ __all__ = [
 
 MAX_MATRIX_ITEMS = 5_000  # of more no matrix over all items is made
 MIRROR_WIDTH = 256  # rows of a block: it and its mirror image stay in the cache
+MAX_FEW_MATRICES = 12  # of one stack, up to which inverting one after the other by LAPACK is quickest
 MAX_SMALL_WIDTH = 10  # of matrices up to which eliminating many at once is quicker than the blockwise inverse
 SMALL_NUMBERS = 125_000  # numbers of the small matrices that are inverted at once: they stay in the cache
 
@@ -45,6 +50,17 @@ def laplacian(
     columns = np.concatenate([left, right, right, left])
     values = np.concatenate([weights, weights, -weights, -weights])
     return scipy.sparse.coo_array((values, (rows, columns)), shape=(n_items, n_items)).tocsr()
+
+
+def dense_laplacian(
+    left: NDArray[np.integer], right: NDArray[np.integer], weights: NDArray[np.float64], n_items: int
+) -> NDArray[np.float64]:
+    """Build `laplacian` as a plain array, without what a sparse one costs, which is most of it for few items."""
+    found = np.zeros(n_items * n_items)
+    np.subtract.at(found, left * n_items + right, weights)
+    np.subtract.at(found, right * n_items + left, weights)
+    found[:: n_items + 1] += np.bincount(left, weights, n_items) + np.bincount(right, weights, n_items)
+    return found.reshape(n_items, n_items)
 
 
 def centre(values: ArrayLike) -> NDArray[np.float64]:
@@ -114,11 +130,14 @@ def _mirror_lower(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
 def inverse_and_log_determinant(stack: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Invert symmetric positive definite matrices (u, d, d); also return their log determinants (u,).
 
-    Blockwise by halves (Banachiewicz), so that nearly all work is matrix products: two to three times quicker than
-    LAPACK. Small ones by elimination of many at once, quickest with the matrices last in memory, as which the result
-    then comes as well.
+    Few of them each by LAPACK. Many blockwise by halves (Banachiewicz), so that nearly all work is matrix products: two
+    to three times quicker than LAPACK; small ones by elimination of many at once, quickest with the matrices last in
+    memory, as which the result then comes as well.
     """
-    d = stack.shape[-1]
+    n_matrices, d = stack.shape[:2]
+    if n_matrices <= MAX_FEW_MATRICES:
+        with suppress(np.linalg.LinAlgError):  # one is not positive definite: what follows says so by nan
+            return _inverted_each(stack)
     if d <= MAX_SMALL_WIDTH:
         return _eliminated(stack)
     half = d // 2
@@ -134,6 +153,15 @@ def inverse_and_log_determinant(stack: NDArray[np.float64]) -> tuple[NDArray[np.
     result[:, :half, half:] = result[:, half:, :half].transpose(0, 2, 1)
     result[:, half:, half:] = last
     return result, log_first + log_last
+
+
+def _inverted_each(stack: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Do the same with one matrix after the other. Raises numpy.linalg.LinAlgError if one is not positive definite."""
+    lower, result = np.linalg.cholesky(stack), np.empty_like(stack)
+    for one, factor in zip(result, lower, strict=True):
+        one[...] = scipy.linalg.lapack.dpotri(factor.T, lower=0)[0].T  # its lower triangle
+    np.copyto(result, result.transpose(0, 2, 1), where=~np.tri(stack.shape[-1], dtype=bool))
+    return result, 2 * np.log(np.einsum("udd->ud", lower)).sum(axis=1)
 
 
 def _eliminated(stack: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -68,9 +68,10 @@ def some_sites() -> PairSites:
 
 
 def run(sites: PairSites, on_iteration: Callable[[float], None] | None = None) -> EPResult:
+    """Six iterations: what is the same to the last bit after these is so after more, of which each takes as long."""
     taste = 0.4 * np.eye(N_ITEMS) + 0.1
     crowd = CrowdPrior(taste, 1.5 * np.eye(N_ITEMS), np.zeros(N_ITEMS))
-    return run_ep(sites, build_blocks(sites), crowd, tolerance=1e-6, on_iteration=on_iteration)
+    return run_ep(sites, build_blocks(sites), crowd, tolerance=1e-3, on_iteration=on_iteration)
 
 
 def assert_same(one: EPResult, other: EPResult) -> None:
@@ -245,7 +246,7 @@ def test_two_workers_do_too_and_a_killed_one_costs_its_share(cluster):
     killed: list[subprocess.Popen] = []
 
     def kill_one(change: float) -> None:
-        if not killed and change < 1e-2:
+        if not killed and change < 0.1:
             killed.append(cluster.workers.pop())
             killed[0].send_signal(signal.SIGKILL)
             killed[0].wait()

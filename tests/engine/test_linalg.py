@@ -8,7 +8,9 @@ from scipy.special import logsumexp, softmax
 from models_engine.linalg import (
     MIRROR_WIDTH,
     centre_covariance,
+    dense_laplacian,
     inverse_from_cholesky,
+    laplacian,
     leading_eigenvectors,
     normalise_rows,
 )
@@ -46,3 +48,12 @@ def test_the_inverse_from_a_factor_is_the_inverse_and_exactly_symmetric(n):
         assert (found == found.T).all()
         assert_allclose(lower @ lower.T @ found, np.eye(n), atol=1e-10)
     assert (lower == np.tril(lower)).all()
+
+
+def test_the_laplacian_of_pairs_is_that_of_their_differences_sparse_or_not():
+    """Pairs that come twice, either way round, add up; an item that is in none has zeros."""
+    left, right, weights = np.array([0, 1, 0, 3]), np.array([1, 0, 3, 1]), np.array([0.5, 2.0, 1.0, 0.25])
+    differences = np.eye(5)[left] - np.eye(5)[right]
+    expected = differences.T @ np.diag(weights) @ differences
+    assert_allclose(dense_laplacian(left, right, weights, 5), expected, atol=1e-15)
+    assert_allclose(laplacian(left, right, weights, 5).toarray(), expected, atol=1e-15)

@@ -12,7 +12,7 @@ from models_engine.inference.pairwise_gp.model import GammaPrior
 from models_engine.inference.probit_ep.annotator_blocks import build_blocks
 from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, run_ep, warm_start
 from models_engine.inference.probit_ep.pair_sites import PairSites, build_sites
-from models_engine.linalg import cholesky, inverse_from_cholesky, laplacian, sum_by_group
+from models_engine.linalg import cholesky, dense_laplacian, inverse_from_cholesky, sum_by_group
 
 __all__ = ["PairwiseEP", "pool_sites"]
 
@@ -57,7 +57,7 @@ class PairwiseEP:
         """Return mean (n_items,) and covariance (n_items, n_items) of f given the sites."""
         sites, n = self._sites, self._sites.n_items
         weights, shifts = sites.copies * found.sites.precision, sites.copies * found.sites.shift
-        precision = s * self._precision + laplacian(sites.low, sites.high, weights, n).toarray()
+        precision = s * self._precision + dense_laplacian(sites.low, sites.high, weights, n)
         covariance = inverse_from_cholesky(cholesky(precision))
         return covariance @ (sum_by_group(sites.low, shifts, n) - sum_by_group(sites.high, shifts, n)), covariance
 

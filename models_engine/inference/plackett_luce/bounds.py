@@ -8,7 +8,7 @@ from scipy.special import log_expit
 
 from models_engine.data import Comparisons
 from models_engine.implied_pairs import Stages
-from models_engine.linalg import laplacian, sum_by_group
+from models_engine.linalg import dense_laplacian, sum_by_group
 
 __all__ = ["ChoiceBounds", "jaakkola_lambda"]
 
@@ -69,7 +69,7 @@ class ChoiceBounds:
 
     def precision(self) -> Floats:
         """Return A of (17), (n_items, n_items)."""
-        matrix = laplacian(self.low, self.high, 2 * self.total * jaakkola_lambda(self.zeta), self.n_items).toarray()
+        matrix = dense_laplacian(self.low, self.high, 2 * self.total * jaakkola_lambda(self.zeta), self.n_items)
         for sets in self.sets:
             matrix[np.diag_indices(self.n_items)] += self._sum_to_items(sets, 2 * jaakkola_lambda(sets.xi))
         return matrix

@@ -14,7 +14,7 @@ from models_engine.inference.probit_ep.annotator_blocks import Block
 from models_engine.inference.probit_ep.batched_ep import CrowdPrior
 from models_engine.inference.probit_ep.expected_probit import expected_factor
 from models_engine.inference.probit_ep.pair_sites import PairSites
-from models_engine.linalg import cholesky, inverse_from_cholesky, laplacian, sum_by_group
+from models_engine.linalg import cholesky, dense_laplacian, inverse_from_cholesky, sum_by_group
 
 __all__ = ["FactorPosterior", "Scores", "TasteFactors"]
 
@@ -249,7 +249,7 @@ class TasteFactors:
             others = np.delete(np.arange(self._c), row)
             contrast = mean[others][:, self._low] - mean[others][:, self._high]
             pull = aim[:, row] - (moments[:, others] * contrast.T).sum(axis=1)
-            graph = laplacian(self._low, self._high, moments[:, row], self._n).toarray()
+            graph = dense_laplacian(self._low, self._high, moments[:, row], self._n)
             expected = self.items.expected_scale[row]
             lower = cholesky(expected * self._precisions[row] + graph)
             covariance[row] = inverse_from_cholesky(lower)

@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from models_engine.benchmarks.large import LargeTask, main, print_both
+from models_engine.estimators.collaborative import sampled
 
 
 def test_the_truth_is_judged_by_its_own_utilities():
@@ -21,8 +22,9 @@ def test_the_truth_is_judged_by_its_own_utilities():
 
 
 @pytest.mark.slow
-def test_both_ways_are_printed_with_their_differences(capsys):
-    print_both(LargeTask.of(310, 8, 600, 3))  # of fewer items the fit with a matrix is by draws, which takes longer
+def test_both_ways_are_printed_with_their_differences(capsys, monkeypatch):
+    monkeypatch.setattr(sampled, "MAX_ITEMS", 30)  # of more the fit with a matrix is by EP, as that of a large crowd
+    print_both(LargeTask.of(60, 8, 300, 3))
     shown = capsys.readouterr().out
     found = re.findall(r"consensus (\S+), own (\S+); held-out log loss (\S+) ", shown)
     assert len(found) == 2

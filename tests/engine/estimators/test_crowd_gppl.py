@@ -183,6 +183,7 @@ def test_the_consensus_covers_where_the_variational_one_does_not():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("quick_draws")
 def test_personal_predictions_beat_one_consensus():
     truth, data = simulate_people(3, taste_sd=1.5, n_labels=2400)
     posterior, shared = QUICK.fit(data), GPPL().fit(data)
@@ -195,6 +196,7 @@ def test_personal_predictions_beat_one_consensus():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("quick_draws")
 @pytest.mark.parametrize("seed", [0, *[pytest.param(seed, marks=pytest.mark.large) for seed in (1, 2, 3)]])
 def test_features_predict_new_items_and_new_annotators(seed):
     """Half of the crowd weakly prefers the opposite: no run of the draws takes these for careless."""
@@ -218,8 +220,11 @@ def test_features_predict_new_items_and_new_annotators(seed):
     for value, sign in ((1.0, 1.0), (0.0, -1.0)):
         stranger = posterior.for_annotator(features=[value])
         assert np.corrcoef(stranger.utilities(), sign * items[:, 0])[0, 1] > 0.5
-    with pytest.raises(Unsupported):
-        CrowdGPPL(log_scale_sd=0).fit(truth.pairs(100, rng)).at(items)
+
+
+def test_new_items_without_features_are_rejected():
+    with pytest.raises(Unsupported, match="item_features"):
+        CrowdGPPL(n_components=2, log_scale_sd=0).fit(mixed()).at(np.zeros((2, 2)))
 
 
 def test_limits_and_settings_are_reported():

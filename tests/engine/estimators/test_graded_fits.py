@@ -74,9 +74,9 @@ def test_a_grade_that_nobody_gave_leaves_cut_points_in_order(name):
     ids=NARROWER,
 )
 def test_grades_of_tournesol_predict_better_and_narrow_intervals(kind, request):
-    """On answers about the videos that two of the five people compared: by how much better, and by who wins."""
+    """On answers about the 400 videos that are shown most among those that two of the five people compared."""
     name = request.node.callspec.id
-    data = read_two_peoples_videos(DATA, "importance", 200 if name == "CollaborativeGP" else None)
+    data = read_two_peoples_videos(DATA, "importance", 200 if name == "CollaborativeGP" else 400)
     out, width, losses, winner = assign_folds(data, 0) == 0, {}, {}, {}
     train, test = data.subset(np.flatnonzero(~out)), data.subset(np.flatnonzero(out))
     for how in ("ordered", "ignore"):

@@ -2,7 +2,7 @@
 sampler against numerical integration, and both estimators on crowds whose utilities are known."""
 
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -30,6 +30,7 @@ pytestmark = pytest.mark.usefixtures("quick_draws")
 
 CUTS = [(0.4, 1.5), (0.0, 1.2, 2.5), (0.5,)]  # a tie and two grades; three grades, no tie; a tie and one grade
 BOTH = [CollaborativeGP, CrowdGPPL]
+FEW_FACTORS = partial(CrowdGPPL, n_components=4, max_steps=20)
 
 
 def graded(cuts, n_annotators: int = 5, n_labels: int = 120, seed: int = 0, n_items: int = 8) -> Comparisons:
@@ -305,7 +306,7 @@ def test_sites_of_rankings_have_no_grade():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("kinds", "n_annotators"),
-    [((CollaborativeGP, CollaborativeGP), 6), ((CrowdGPPL, CrowdGPPL), 6), ((CollaborativeGP, CrowdGPPL), 20)],
+    [((CollaborativeGP, CollaborativeGP), 6), ((FEW_FACTORS, FEW_FACTORS), 6), ((CollaborativeGP, FEW_FACTORS), 20)],
 )
 def test_grades_narrow_intervals_at_equal_coverage_and_predict_better(kinds, n_annotators):
     """Two crowds. Of 20 annotators both estimators draw, by the same model but for a prior, and each has one crowd."""

@@ -15,7 +15,7 @@ from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, r
 from models_engine.inference.probit_ep.pair_sites import PairSites, build_sites, cap_sites
 from models_engine.inference.probit_ep.probit_sites import log_lapsed_factor, log_lapsed_win, probit_site
 from models_engine.inference.probit_ep.site_updates import Sites
-from models_engine.linalg import MAX_SMALL_WIDTH, SMALL_NUMBERS, inverse_and_log_determinant
+from models_engine.linalg import MAX_FEW_MATRICES, MAX_SMALL_WIDTH, SMALL_NUMBERS, inverse_and_log_determinant
 
 N = 4
 
@@ -224,15 +224,24 @@ def test_arrays_of_small_blocks_have_their_annotators_last_in_memory():
         assert one.strides[0] == one.itemsize
 
 
-def test_the_blockwise_inverse_is_the_inverse():
+@pytest.mark.parametrize("n_matrices", [0, 1, MAX_FEW_MATRICES, MAX_FEW_MATRICES + 1])
+def test_the_inverse_of_few_and_of_many_is_the_inverse(n_matrices):
     rng = np.random.default_rng(0)
     for d in (1, 3, 10, 16, 17, 40, 101):
-        half = rng.standard_normal((3, d, d))
+        half = rng.standard_normal((n_matrices, d, d))
         stack = half @ half.transpose(0, 2, 1) + 0.1 * np.eye(d)
         inverse, log_determinant = inverse_and_log_determinant(stack)
         assert_allclose(inverse @ stack, np.broadcast_to(np.eye(d), stack.shape), atol=1e-7)
         assert_allclose(log_determinant, np.linalg.slogdet(stack)[1], rtol=1e-10)
         assert_allclose(stack, half @ half.transpose(0, 2, 1) + 0.1 * np.eye(d))
+
+
+@pytest.mark.parametrize("n_matrices", [1, MAX_FEW_MATRICES, MAX_FEW_MATRICES + 1])
+def test_the_inverse_of_what_is_no_covariance_is_nan(n_matrices):
+    stack = np.full((n_matrices, 3, 3), np.nan)
+    inverse, log_determinant = inverse_and_log_determinant(stack)
+    assert np.isnan(inverse).all()
+    assert np.isnan(log_determinant).all()
 
 
 @pytest.mark.parametrize("d", [2, 3, MAX_SMALL_WIDTH])

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.load.servers import free_port
+from tests.migrated import copy_migrated
 from tests.paths import ROOT
 from tests.site.processes import wait_for, with_environment
 
@@ -117,14 +118,17 @@ def fetch(address: str, **headers: str) -> str:
 
 
 def test_the_demo_runs_from_the_installed_site(wheel, tmp_path):
+    """On a database that was migrated before, which the installed migrations find complete."""
     environment = new_environment(tmp_path / "site")
     done = install(environment, f"{wheel}[site]")
     assert done.returncode == 0, done.stderr
     installed = {path for path in environment.rglob("*") if "__pycache__" not in path.parts}
     here = tmp_path / "here"
     here.mkdir()
+    (here / ".demo").mkdir()
+    copy_migrated(here / ".demo" / "db.sqlite3")
     mark = f"CROWDRANK_TEST={tmp_path}"
-    command = [str(environment / "bin" / "crowdrank"), "demo", "--port", str(port := free_port())]
+    command = [str(environment / "bin" / "crowdrank"), "demo", "--keep", "--port", str(port := free_port())]
     log = (here / "demo.log").open("wb")
     env = {**BARE, "CROWDRANK_TEST": str(tmp_path)}
     with closing(log), subprocess.Popen(command, cwd=here, env=env, stdout=log, stderr=log) as demo:
