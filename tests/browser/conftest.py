@@ -34,6 +34,8 @@ from tests.site.pages import signed_in
 HERE = Path(__file__).parent
 # The headless build opens a page in a quarter of the time, as it draws no window around it.
 CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
+# Pages live for a second: what V8 would compile better beside them is thrown away before it pays.
+ONE_COMPILER = "--no-opt --no-maglev --single-threaded"
 PATIENCE = 30_000  # milliseconds: a busy machine may take its time, which is not what these tests are about
 AXE_RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
 COLOUR_RULES = {"runOnly": ["color-contrast", "link-in-text-block"]}  # all that light and dark differ in
@@ -108,7 +110,8 @@ def browser() -> Iterator[Browser]:
         patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
         expect.set_options(timeout=PATIENCE)
         browser = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
+            executable_path=CHROMIUM,
+            args=["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", f"--js-flags={ONE_COMPILER}"],
         )
         yield browser
         browser.close()
