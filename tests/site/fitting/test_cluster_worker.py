@@ -33,7 +33,7 @@ def site(tmp_path, django_db_blocker):
 
 
 def vote(project: Project, n: int, seed: int) -> None:
-    """Labels in bulk, for the older item; the engine sees that they are new."""
+    """Labels in bulk, for the older item; the engine sees that they are new, and needs no pause after its last fit."""
     people = list(project.annotators.order_by("pk")) or [make_annotator(project, str(i)) for i in range(N_ANNOTATORS)]
     labels = make_labels(project, people, n, seed=seed)
     shown = PresentedItem.objects.filter(presentation__in=[label.presentation_id for label in labels])
@@ -42,7 +42,7 @@ def vote(project: Project, n: int, seed: int) -> None:
         label.chosen_id = older[label.presentation_id]
     Label.objects.bulk_update(labels, ["chosen"])
     state = FitState.objects.get(project=project)
-    FitState.objects.filter(pk=state.pk).update(wanted=state.wanted + n)
+    FitState.objects.filter(pk=state.pk).update(wanted=state.wanted + n, not_before=None, last_fit_at=None)
 
 
 def refit(site: Site) -> None:

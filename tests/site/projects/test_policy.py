@@ -109,7 +109,7 @@ def test_every_answer_says_which_rule_asked(project, alice, monkeypatch):
         dict(zip([one.name for one in labels.COLUMNS], row, strict=True)) for row in labels.rows(Criterion(project))
     ]
     assert {(row["asked_by"], row["asked_fit"]) for row in rows} == {("adaptive", 3), ("control", None)}
-    told = " ".join(policy_rule(project, counts_of(project).by_rule))
+    told = " ".join(policy_rule(project, counts_of(Criterion(project)).by_rule))
     assert "1 answers are to questions chosen by the ranking so far (rule in use now: Whole ranking)" in told
     assert "1 are to questions drawn at random" in told
     words = signed_in(alice).get(f"/projects/{project.pk}/policy/").content.decode()
