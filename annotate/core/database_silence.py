@@ -58,12 +58,13 @@ class SilenceWatch:
             return False
 
     def _ask(self, reply: queue.SimpleQueue[bool]) -> None:
+        answers = True  # what fails for another reason is no silence
         try:
             self.breaker.probe()
         except DatabaseError as error:
-            reply.put(outage_of(error) is not AWAY)
-        else:
-            reply.put(True)
+            answers = outage_of(error) is not AWAY
+        finally:
+            reply.put(answers)
 
 
 def watch_for_silence() -> None:
