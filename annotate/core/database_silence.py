@@ -58,13 +58,15 @@ class SilenceWatch:
             return False
 
     def _ask(self, reply: queue.SimpleQueue[bool]) -> None:
-        answers = True  # what fails for another reason is no silence
         try:
             self.breaker.probe()
         except DatabaseError as error:
-            answers = outage_of(error) is not AWAY
-        finally:
-            reply.put(answers)
+            reply.put(outage_of(error) is not AWAY)
+        except Exception:
+            logger.exception("The probe failed, but not for the database's silence.")
+            reply.put(True)
+        else:
+            reply.put(True)
 
 
 def watch_for_silence() -> None:
