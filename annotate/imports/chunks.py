@@ -159,7 +159,7 @@ class Sink:
         if new:
             self.people |= annotators_called(self.project, new, self.now, IMPORTED)
 
-    def record_rows(self, verb: EventVerb, **details: Any) -> None:
+    def record_rows(self, verb: EventVerb, n_refused: int, **details: Any) -> None:
         job = self.job
         record_event(
             self.project,
@@ -169,7 +169,7 @@ class Sink:
             source=job.source,
             rows=job.n_rows,
             new_items=job.n_new_items,
-            refused=job.n_bad if job.leave_out else 0,
+            refused=n_refused,
             **details,
         )
 
@@ -182,13 +182,16 @@ class Sink:
             if job.n_new_items:
                 draw_plan(self.project)
             self.record_rows(
-                EventVerb.COMPARISONS_IMPORTED, labels=job.n_rows_to_write, refusals=job.errors if n_refused else []
+                EventVerb.COMPARISONS_IMPORTED,
+                n_refused,
+                labels=job.n_rows_to_write,
+                refusals=job.errors if n_refused else [],
             )
             fit_imported_labels(job)
         elif job.kind == ImportJob.Kind.QUESTIONS:
             self.complete_questions(n_refused)
         elif job.kind == ImportJob.Kind.COUNTS:
-            self.record_rows(EventVerb.COUNTS_IMPORTED, counts=job.n_rows_to_write)
+            self.record_rows(EventVerb.COUNTS_IMPORTED, n_refused, counts=job.n_rows_to_write)
             fit_imported_labels(job)
         elif job.kind in (ImportJob.Kind.FEATURES, *ImportJob.MEASURED):
             record_event(

@@ -17,7 +17,8 @@ def not_open_page(request: HttpRequest, project: Project) -> HttpResponse | None
         check_open(project, timezone.now())
     except ProjectNotOpen as refusal:
         status = ProjectNotOpen.status if request.method == "POST" else 200
-        manages = access.role_in(request.user, project.pk) in access.MANAGE
+        is_outside_hours = refusal.state in ("early", "over")
+        manages = not is_outside_hours and access.role_in(request.user, project.pk) in access.MANAGE
         context = {"project": project, "stop": stop_page(refusal, n_done=0), "manages": manages}
         return render(request, "labelling/not_open.html", context, status=status)
     return None

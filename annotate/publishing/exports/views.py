@@ -36,13 +36,14 @@ def choose(request: HttpRequest, project_id: UUID) -> HttpResponse:
     criterion = requested_criterion(request, project_id)
     project = criterion.project
     now = timezone.now()
+    is_part = request.htmx.target == "run-record"  # type: ignore[attr-defined]
     records = RunRecord.objects.filter(project=project, criterion=criterion.number).order_by("-pk")
     context = {
         "project": project,
         "criterion": criterion,
         "heading": page_heading(criterion, now),
         "now": now,
-        "listed": listed(project),
+        "listed": None if is_part else listed(project),
         "explained": request.GET.get("columns", ""),
         "formats": list(FORMATS),
         "preference_form": PreferenceForm(auto_id="preferences-%s"),
@@ -50,7 +51,6 @@ def choose(request: HttpRequest, project_id: UUID) -> HttpResponse:
         "record": records.first(),
         "kept": records.filter(status=RunRecord.Status.READY).first(),
     }
-    is_part = request.htmx.target == "run-record"  # type: ignore[attr-defined]
     response = render(request, "publishing/run_record.html" if is_part else "publishing/exports.html", context)
     patch_vary_headers(response, ["HX-Request", "HX-Target", "Cookie"])
     return response

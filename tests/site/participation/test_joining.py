@@ -2,12 +2,13 @@
 
 import random
 import re
+from datetime import timedelta
 
 import pytest
 from django.conf import settings
 from django.test import Client
 from django.urls import reverse
-from django.utils import translation
+from django.utils import timezone, translation
 from rest_framework.throttling import SimpleRateThrottle
 
 from annotate.access import SESSION_KEY
@@ -144,6 +145,14 @@ def test_who_manages_it_is_led_to_where_it_is_opened(project, alice, manuel, ver
         assert f'href="{reverse("share", args=[project.pk])}"' in html
         assert "Ask the person who sent you the link" not in html
     assert "You manage this project" not in signed_in(vera).get(door(project), follow=True).content.decode()
+
+
+def test_who_manages_it_too_is_told_when_it_opens(project, alice):
+    project.opens_at = timezone.now() + timedelta(days=2)
+    project.save()
+    html = signed_in(alice).get(door(project), follow=True).content.decode()
+    assert "This project opens on" in html
+    assert "You manage this project" not in html
 
 
 def test_joining_a_project_without_items_says_what_is_missing(client, project):
