@@ -65,7 +65,7 @@ class Annotating(Transport):
 
     def own_answers(self, project: str) -> Iterator[dict[str, Any]]:
         """List your own answers, latest first."""
-        return self._rows(f"projects/{project}/answers/", {"page_size": None})
+        yield from self._whole(f"projects/{project}/answers/", {})["results"]
 
     def similar_items(self, project: str, text: str) -> list[dict[str, Any]]:
         """Return up to three items that say something similar to an idea."""

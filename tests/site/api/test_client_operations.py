@@ -46,28 +46,70 @@ class Asked(Exception):
     """A request that would have been sent."""
 
 
+class Read(Exception):
+    """What was looked for in the reply."""
+
+
+class Reply(dict):
+    """An empty page, which tells what else is looked for in it."""
+
+    def __missing__(self, name):
+        raise Read(name)
+
+
 class Listening(Client):
     def _send(self, method, path, **sent):
         raise Asked(method, path)
 
 
-def asked_by(name: str) -> str:
-    """The operation that a method of the client asks for."""
-    method = getattr(Listening("http://127.0.0.1"), name)
+class Reading(Client):
+    def call(self, *given, **sent):
+        return Reply(results=[])
+
+    def upload(self, *given, **sent):
+        return Reply()
+
+    def download(self, *given, **sent):
+        return None
+
+
+def use(client: Client, name: str) -> None:
+    method = getattr(client, name)
     given = {
         one.name: ARGUMENTS.get(inspect.formatannotation(one.annotation), ["x"])
         for one in inspect.signature(method).parameters.values()
         if one.default is one.empty and one.kind is not one.VAR_KEYWORD
     }
+    made = method(**given)
+    if inspect.isgenerator(made):  # lists ask when they are read
+        list(made)
+
+
+def asked_by(name: str) -> dict:
+    """The operation that a method of the client asks for."""
     with pytest.raises(Asked) as caught:
-        next(iter(method(**given)))  # lists ask when they are read
+        use(Listening("http://127.0.0.1"), name)
     verb, path = caught.value.args
     [found] = [
-        methods[verb.lower()]["operationId"]
+        methods[verb.lower()]
         for template, methods in schema()["paths"].items()
         if verb.lower() in methods and matches(template, f"/api/v1/{path}")
     ]
     return found
+
+
+def names_in_reply(operation: dict) -> set[str]:
+    """The names in what an operation returns where it succeeds."""
+    [success] = [reply for status, reply in operation["responses"].items() if status.startswith("2")]
+    found = success["content"]["application/json"]["schema"]
+    if "$ref" in found:
+        found = schema()["components"]["schemas"][found["$ref"].rpartition("/")[2]]
+    return set(found["properties"])
+
+
+def operation_methods() -> list[str]:
+    names = [name for name, _it in inspect.getmembers(Client, inspect.isfunction) if not name.startswith("_")]
+    return [name for name in names if name not in NOT_OPERATIONS]
 
 
 def matches(template: str, path: str) -> bool:
@@ -77,8 +119,7 @@ def matches(template: str, path: str) -> bool:
 
 @pytest.mark.embedded
 def test_every_operation_has_a_method():
-    names = [name for name, _it in inspect.getmembers(Client, inspect.isfunction) if not name.startswith("_")]
-    found = {name: asked_by(name) for name in names if name not in NOT_OPERATIONS}
+    found = {name: asked_by(name)["operationId"] for name in operation_methods()}
     operations = {
         methods[method]["operationId"]
         for methods in schema()["paths"].values()
@@ -87,6 +128,17 @@ def test_every_operation_has_a_method():
     }
     assert operations - set(found.values()) == set()
     assert len(set(found.values())) == len(found), "two methods for one operation"
+
+
+def test_methods_look_for_what_the_operations_return():
+    looked_for = {}
+    for name in operation_methods():
+        try:
+            use(Reading("http://127.0.0.1"), name)
+        except Read as read:
+            looked_for[name] = read.args[0]
+    assert len(looked_for) > 50
+    assert {n: it for n, it in looked_for.items() if it not in names_in_reply(asked_by(n))} == {}
 
 
 @pytest.fixture

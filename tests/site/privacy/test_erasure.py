@@ -80,7 +80,7 @@ from annotate.publishing.preregistration.actions import freeze_plan
 from annotate.publishing.run_records import job as run_records_job
 from annotate.publishing.run_records.actions import request_record
 from annotate.webhooks.actions import enqueue_event
-from models_engine.models import AnnotatorEstimate, Estimate, Fit
+from models_engine.models import AnnotatorEstimate, Estimate, Fit, Leaderboard
 from tests.conftest import NOW, answer_one, make_annotator, make_user
 from tests.site.factories import make_labels
 from tests.site.fitting.test_run import LATER, claim, fit_now, go_on
@@ -142,6 +142,7 @@ def person(project, alice, others) -> User:
     tables_of(annotator, user, alice)
     signed_in_from(user)
     fit_now(project)
+    Leaderboard.objects.create(fit=Fit.objects.get(), board={"rows": []})
     Evaluation.objects.create(project=project, n_labels=34, figures=[{"name": "BradleyTerry"}])
     job = ImportJob(project=project, asked_by=user, asked_at=NOW, kind="items", state="done", folder="import-jobs/a")
     job.errors, job.first = [[2, f"“{PSEUDONYM}” is"]], [["annotator"], [3, [PSEUDONYM]]]
@@ -340,7 +341,7 @@ def test_nothing_of_an_account_is_left_anywhere(project, person, settings):
         who = person.pk if model._meta.get_field(column).related_model is User else PERSON
         planted = model._base_manager.filter(**{column: who}).exists()
         assert planted or (model._meta.db_table, column) in UNUSED, f"{model._meta.label}.{column} is not tried here"
-    for model, column in columns_to(Label, Presentation):
+    for model, column in columns_to(Label, Presentation, Fit):
         assert model._base_manager.exclude(**{column: None}).exists(), f"{model._meta.label}.{column} is not tried here"
     before = where(needles, folder)
     assert [needle for needle, places in before.items() if not places] == []  # the search finds what is there
@@ -352,6 +353,7 @@ def test_nothing_of_an_account_is_left_anywhere(project, person, settings):
     assert {needle: places for needle, places in where(needles, folder).items() if places} == {}
     for model, column in people_columns():
         assert not model._base_manager.filter(**{column: PERSON}).exists()
+    connection.check_constraints()  # as a commit would
     event = Event.objects.get(verb="annotator erased")
     assert (event.actor, event.annotator, event.details) == (None, None, {"labels": 5, "by": "account"})
     assert Event.objects.filter(
