@@ -68,10 +68,22 @@ class StoredMessageField(serializers.CharField):
 
 # So many unknown names are told; a body may hold a hundred thousand.
 MAX_UNKNOWN = 10
+MAX_CHOICES_NAMED = 30
 
 
 class StrictSerializer(serializers.Serializer):
-    """Refuses unknown fields: a mistyped filter that is ignored gives wrong figures."""
+    """Refuses unknown fields: a mistyped filter that is ignored gives wrong figures. A refused choice names those
+    there are."""
+
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        fields = super().get_fields()
+        for field in fields.values():
+            for one in (field, getattr(field, "child", None)):
+                if isinstance(one, serializers.ChoiceField) and len(one.choices) <= MAX_CHOICES_NAMED:
+                    text = _("“%(value)s” is not possible here. Use one of: %(names)s.")
+                    names = ", ".join(str(choice) for choice in one.choices if choice != "")
+                    one.error_messages["invalid_choice"] = text % {"value": "{input}", "names": names}
+        return fields
 
     def to_internal_value(self, data: Any) -> Any:
         unknown = sorted(set(data) - set(self.fields)) if isinstance(data, dict) else []

@@ -6,6 +6,7 @@ from datetime import datetime
 from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from annotate.criteria import Criterion
 from annotate.dashboard.fits.queries import leaves_grades
@@ -148,10 +149,19 @@ def cautions(project: Project, fit: Fit, found: Ranking) -> list[str]:
         text = _("%(n)d groups of items were never compared with each other; each has its own ranking.")
         sentences.append(text % {"n": found.n_parts})
     if found.n_thin:
-        text = _("%(thin)d of %(n)d items have fewer than 5 comparisons; their places are very uncertain.")
+        text = ngettext(
+            "%(thin)d of %(n)d items has fewer than 5 comparisons; its place is very uncertain.",
+            "%(thin)d of %(n)d items have fewer than 5 comparisons; their places are very uncertain.",
+            found.n_thin,
+        )
         sentences.append(text % {"thin": found.n_thin, "n": found.n_items})
     if found.n_not_ranked:
-        sentences.append(_("%(n)d items were added later and are not in this ranking.") % {"n": found.n_not_ranked})
+        text = ngettext(
+            "%(n)d item was added later and is not in this ranking.",
+            "%(n)d items were added later and are not in this ranking.",
+            found.n_not_ranked,
+        )
+        sentences.append(text % {"n": found.n_not_ranked})
     if leaves_grades(project, fit):
         text = _("How much better people found an item was left aside: %(estimator)s counts who wins.")
         sentences.append(text % {"estimator": fit.estimator})

@@ -138,7 +138,11 @@ def check_connected(fit: Fit, counts: Mapping[str, int], by_context: bool, proje
             "n": format_integer(n_parts)
         }
     else:
-        text = _("%(n)s items have not been compared with anything yet.") % {"n": format_integer(alone)}
+        text = ngettext(
+            "%(n)s item has not been compared with anything yet.",
+            "%(n)s items have not been compared with anything yet.",
+            alone,
+        ) % {"n": format_integer(alone)}
     if not good and project.given_order:
         text += " " + _(
             "The questions of this project are given: they decide what is connected. Add some that join it."

@@ -129,6 +129,15 @@ def test_filters_are_an_allow_list(api, query):
     assert set(answer.json()["errors"]) == set(query)
 
 
+def test_a_refused_choice_names_those_there_are(api, project):
+    wrong = api("post", "members", {"address": "new@example.org", "role": "boss {0}"}).json()["errors"]
+    assert wrong == {
+        "role": ["“boss {0}” is not possible here. Use one of: owner, manager, annotator, viewer."]
+    }
+    wrong = api("post", "webhooks", {"url": "https://example.org/", "events": ["fit.published", "x"]}).json()["errors"]
+    assert list(wrong) == ["events.1"] and "“x”" in wrong["events.1"][0] and "fit.published" in wrong["events.1"][0]
+
+
 def test_items_are_added_all_or_none(api, project):
     new = [{"text": "One", "key": "one", "tags": ["a", "b"]}, {"text": "# Two", "kind": "markdown"}]
     made = api("post", "items", {"items": new})
