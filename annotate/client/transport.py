@@ -6,10 +6,10 @@ import time
 import urllib.error
 import urllib.request
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from http.client import HTTPMessage, HTTPResponse
 from pathlib import PurePath
-from typing import IO, Any, cast
+from typing import IO, Any, TypeVar, cast
 from urllib.parse import urlencode, urlsplit
 
 PAGE = 1000  # rows asked for at a time
@@ -17,6 +17,7 @@ BLOCK = 2**16  # bytes of a file sent at a time
 TRIES = 4
 BETWEEN_LOOKS = 1.0  # seconds, at what takes its time
 LONGEST_WAIT = 60.0
+T = TypeVar("T")
 
 
 class ApiError(Exception):
@@ -65,12 +66,19 @@ class Transport:
         What may be sent twice (GET, with a key, `repeatable`) is tried again when the site is out of reach; a refusal
         for being asked too often is waited out.
         """
-        again = repeatable or bool(key) or method == "GET"
+
+        def ask() -> Any:
+            with self._send(method, path, query=query, body=body, key=key) as response:
+                content = response.read()
+            return json.loads(content) if content else None
+
+        return self._ask_until_answered(ask, again=repeatable or bool(key) or method == "GET")
+
+    def _ask_until_answered(self, ask: Callable[[], T], *, again: bool) -> T:
+        """again: it may be asked twice. What was refused for being asked too often may, whatever it is."""
         for left in reversed(range(TRIES)):
             try:
-                with self._send(method, path, query=query, body=body, key=key) as response:
-                    content = response.read()
-                return json.loads(content) if content else None
+                return ask()
             except urllib.error.HTTPError as error:
                 wait = float(error.headers.get("Retry-After") or 1)
                 if not left or not (error.code == 429 or (again and error.code in (502, 503, 504))):
@@ -112,20 +120,18 @@ class Transport:
         return cast(HTTPResponse, self._opener.open(request, timeout=self.timeout))
 
     def upload(self, path: str, fields: dict[str, str], files: dict[str, IO[bytes]]) -> dict[str, Any]:
-        """Send files with fields as a form, in pieces; never repeats it. Raises ApiError."""
-        try:
+        """Send files with fields as a form, in pieces; what has been taken is never repeated. Raises ApiError."""
+
+        def ask() -> dict[str, Any]:
             with self._send("POST", path, form=Form(fields, files)) as response:
                 return cast(dict[str, Any], json.load(response))
-        except urllib.error.HTTPError as error:
-            raise ApiError(error.code, problem_in(error)) from None
+
+        return self._ask_until_answered(ask, again=False)
 
     def download(self, path: str, file: IO[bytes], query: dict[str, Any] | None = None) -> None:
         """Write the response into the file while it arrives. Raises ApiError."""
-        try:
-            with self._send("GET", path, query=query) as response:
-                shutil.copyfileobj(response, file)
-        except urllib.error.HTTPError as error:
-            raise ApiError(error.code, problem_in(error)) from None
+        with self._ask_until_answered(lambda: self._send("GET", path, query=query), again=True) as response:
+            shutil.copyfileobj(response, file)
 
     def _rows(self, path: str, filters: dict[str, Any] | None = None) -> Iterator[Any]:
         number = 1

@@ -12,7 +12,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 
-from annotate.core.errors import AnnotatorExcluded, CapReached, NothingToCompare, ScreenedOut, SittingCapReached
+from annotate.core.errors import (
+    AnnotatorErased,
+    AnnotatorExcluded,
+    CapReached,
+    NothingToCompare,
+    ScreenedOut,
+    SittingCapReached,
+)
 from annotate.demo.board_texts import board_likes
 from annotate.demo.texts import REMARKS, likes
 from annotate.imports.comparisons.actions import Comparison
@@ -161,7 +168,7 @@ class Crowd:
             person = self.rng.choices(waiting, [person.busy for person in waiting])[0]
             try:
                 shown = next_presentation(annotator=self.annotators[person.name], now=now, rng=self.rng)
-            except (NothingToCompare, CapReached, SittingCapReached, AnnotatorExcluded, ScreenedOut):
+            except (NothingToCompare, CapReached, SittingCapReached, AnnotatorExcluded, AnnotatorErased, ScreenedOut):
                 self.finished.add(person.name)
                 continue
             self.project.refresh_from_db(

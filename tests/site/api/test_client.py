@@ -128,8 +128,11 @@ def test_the_command_line(site, live_server, project, alice, tmp_path, monkeypat
 class Moody(BaseHTTPRequestHandler):
     """Refuses first, then answers; or sends whoever asks elsewhere."""
 
+    def do_GET(self) -> None:
+        self.do_POST()
+
     def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
         self.server.asked.append((self.path, self.headers))  # type: ignore[attr-defined]
         status = self.server.statuses.pop(0)  # type: ignore[attr-defined]
         body = b'{"n_items": 1, "keys": ["a"]}'
@@ -163,6 +166,18 @@ def test_what_may_be_sent_twice_is_tried_again_under_one_key(moody):
     assert client.add_items("p", [{"text": "One"}]) == ["a"]
     keys = {headers["Idempotency-Key"] for _path, headers in moody.asked}
     assert (len(moody.asked), len(keys)) == (3, 1)
+
+
+def test_files_wait_where_too_many_were_asked_for(moody):
+    client, file = Client(f"http://127.0.0.1:{moody.server_port}", "crk_x"), io.BytesIO()
+    moody.statuses = [429, 503, 200]
+    client.export("p", "labels", "csv", file)
+    assert file.getvalue() == b'{"n_items": 1, "keys": ["a"]}'
+    moody.statuses = [429, 201, 503]
+    assert client.add_item_file("p", io.BytesIO(b"picture"))["keys"] == ["a"]
+    with pytest.raises(ApiError):  # it may have been taken
+        client.add_item_file("p", io.BytesIO(b"picture"))
+    assert (len(moody.asked), moody.statuses) == (6, [])
 
 
 def test_a_token_follows_no_redirect(moody):
