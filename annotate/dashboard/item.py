@@ -13,10 +13,10 @@ from annotate.labelling.asked_tasks import shows_pairs_only
 from annotate.labelling.label_rows import (
     ShownItem,
     fields_by_criterion,
-    items_shown,
     labels_by_criterion,
     ranked_groups,
     tied_within,
+    with_items,
     without_prefix,
 )
 from annotate.labelling.outcomes import INFORMATIVE
@@ -147,7 +147,7 @@ def answers_on(criterion: Criterion, item: Item) -> list[Answer]:
         .values(*fields_by_criterion(criterion), "annotator")[:MAX_LABELS]
     )
     labels = [without_prefix(label) for label in labels]
-    shown, items = items_shown(labels)
+    labels, shown, items = with_items(labels)
     return [
         (
             label["annotator"],

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from django.conf import settings
+from django.db.models import Q
 
 from annotate.criteria import Criterion, list_criteria
 from annotate.fitting.answers import Ints
@@ -135,9 +136,8 @@ def load_criterion(criterion: Criterion, new: Fit) -> FittedCriterion | str:
     errors then count as independent.
     """
     project = criterion.project
-    fit = Fit.objects.get(pk=new.pk) if criterion.number == new.criterion else None
-    if fit is None:
-        fit = Fit.objects.filter(project_id=project.pk, criterion=criterion.number, published=True).first()
+    used = Q(pk=new.pk) if criterion.number == new.criterion else Q(published=True)
+    fit = Fit.objects.filter(used, project_id=project.pk, criterion=criterion.number).first()
     if fit is None or not fit.arrays:
         return NOT_FITTED
     arrays = from_bytes(bytes(fit.arrays))

@@ -82,7 +82,7 @@ def label_chunks(
         if not labels:
             return
         last = labels[-1]["pk"]
-        yield labels, *items_shown(labels)
+        yield with_items(labels)
 
 
 def labels_by_criterion(
@@ -104,15 +104,21 @@ def without_prefix(label: dict[str, Any]) -> dict[str, Any]:
     return {name.removeprefix(CRITERION_PREFIX): value for name, value in label.items()}
 
 
-def items_shown(labels: list[dict[str, Any]]) -> tuple[dict[int, list[int]], dict[int, ShownItem]]:
-    """Return the items of the labels' presentations in the order shown, and those items."""
+def with_items(
+    labels: list[dict[str, Any]],
+) -> tuple[list[dict[str, Any]], dict[int, list[int]], dict[int, ShownItem]]:
+    """Return the labels, the items of their presentations in the order shown, and those items.
+
+    Labels of somebody who has been erased since they were read are left out.
+    """
     shown: dict[int, list[int]] = {}
     presented = PresentedItem.objects.filter(presentation__in=[label["presentation"] for label in labels])
     for presentation, item in presented.order_by("position").values_list("presentation", "item"):
         shown.setdefault(presentation, []).append(item)
     wanted = {item for places in shown.values() for item in places}
     items = Item.objects.filter(pk__in=pad_to_power_of_two(wanted)).values_list("pk", "key", "body")
-    return shown, {item[0]: ShownItem(*item) for item in items}
+    still_there = [label for label in labels if label["presentation"] in shown]
+    return still_there, shown, {item[0]: ShownItem(*item) for item in items}
 
 
 def item_comments_of(labels: list[dict[str, Any]]) -> dict[int, dict[int, str]]:

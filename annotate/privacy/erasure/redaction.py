@@ -14,7 +14,7 @@ from annotate.models import Annotator, BulkExclusion, Event, ExpectedPerson, Sto
 
 REMOVED = "(erased)"
 REFUSALS = "refusals"  # in an event's details: why rows of an import were left out
-COUNTS = frozenset({"labels", "restored", "kept_voided"})
+NUMBERS = frozenset({"labels", "restored", "kept_voided", "version"})  # that say nothing of a person
 
 
 @dataclass(frozen=True)
@@ -76,10 +76,11 @@ def rows_naming(rows: QuerySet, column: str, names: NamesToRedact) -> QuerySet:
 
 
 def clear_event_details(events: QuerySet[Event]) -> None:
-    """Clear details of events; what happened, when and by whom stays, with how many labels it was about."""
+    """Clear details of events; what happened, when and by whom stays, with how many labels it was about and the
+    version of the data, by which fits before and after are found."""
     emptied = list(events)
     for event in emptied:
-        event.details = {name: value if name in COUNTS else REMOVED for name, value in event.details.items()}
+        event.details = {name: value if name in NUMBERS else REMOVED for name, value in event.details.items()}
     Event.objects.bulk_update(emptied, ["details"], batch_size=200)
 
 

@@ -25,9 +25,9 @@ from annotate.labelling.label_rows import (
     correctness_of,
     fields_by_criterion,
     item_comments_of,
-    items_shown,
     labels_by_criterion,
     require_labels,
+    with_items,
     without_prefix,
 )
 from annotate.models import Label
@@ -148,7 +148,7 @@ def filter_labels(criterion: Criterion, query: dict[str, Any]) -> QuerySet[Label
 
 
 def label_row(criterion: Criterion, labels: list[dict[str, Any]]) -> list[Any]:
-    shown, items = items_shown(labels)
+    labels, shown, items = with_items(labels)
     held = correctness_of(labels) if criterion.number == 1 else {}
     comments = item_comments_of(labels)
     rows = [
