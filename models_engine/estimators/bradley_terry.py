@@ -10,8 +10,9 @@ from models_engine.covariance.forms import Covariance, DenseCovariance
 from models_engine.covariance.graph import GraphCovariance
 from models_engine.data import Comparisons
 from models_engine.errors import InvalidData
+from models_engine.estimators.missed_agreement import with_missed_agreement
 from models_engine.estimators.settings import check_settings
-from models_engine.estimators.substitutes import fit_in_place_of, in_place_of
+from models_engine.estimators.substitutes import add_clause, fit_in_place_of
 from models_engine.graphs import PairGraph
 from models_engine.implied_pairs import PairTable
 from models_engine.inference.davidson.learned_scale import CENTRAL_SD, VariationalFits
@@ -93,7 +94,7 @@ class BradleyTerry:
             simple = replace(self, inference="map", prior_sd=self.prior_sd or CENTRAL_SD).fit(
                 data, start, rng, progress
             )
-            return in_place_of(simple, Message.of(UNSETTLED, prior_sd=f"{simple.prior_sd:g}"))
+            return add_clause(simple, Message.of(UNSETTLED, prior_sd=f"{simple.prior_sd:g}"))
         text = (
             gettext_noop("all steps below %(tolerance)s")
             if converged
@@ -113,7 +114,8 @@ class BradleyTerry:
         elif problem.has_tie:
             likelihood = replace(likelihood, tie=float(np.exp(log_nu)))
         own, sd = GaussianPosterior(f - f.mean(), found.covariance, diagnostics, likelihood), found.prior_sd
-        return replace(own, prior_sd=sd, along_scale=found.along)
+        own = replace(own, prior_sd=sd, along_scale=found.along)
+        return own if self.prior_sd is not None else with_missed_agreement(own, _keep_weighted(data.pairs(), self))
 
     def _answers(self, data: Comparisons) -> "_Answers":
         pairs = _keep_weighted(data.pairs(), self)

@@ -10,6 +10,7 @@ from models_engine.covariance.forms import Covariance, LowRankCovariance, SumCov
 from models_engine.data import Comparisons
 from models_engine.errors import InvalidSetting
 from models_engine.estimators.crowd_posterior import CrowdPosterior, beta_from_moments, summarise_reliabilities
+from models_engine.estimators.missed_agreement import with_missed_agreement
 from models_engine.estimators.settings import check_settings
 from models_engine.implied_pairs import PairTable
 from models_engine.inference.crowd_bt.fit import CrowdFitSpec, Solution, ascend_objective, solve_crowd
@@ -102,9 +103,9 @@ class CrowdBT:
         if scales.cuts is not None:
             sds = tuple(solution.cut_deviations().tolist())
             likelihood = replace(likelihood, cuts=tuple(scales.cuts.tolist()), cut_sds=sds)
-        return _posterior(
-            solution.utilities(), solution.covariance(), diagnostics, likelihood, scales, solution.reliabilities()
-        )
+        reliabilities = solution.reliabilities()
+        found = _posterior(solution.utilities(), solution.covariance(), diagnostics, likelihood, scales, reliabilities)
+        return with_missed_agreement(found, data.pairs(), reliabilities[0])
 
     def _fit_mode(self, spec: CrowdFitSpec, x: Floats, log: FitLog, data: Comparisons) -> CrowdPosterior:
         point, _, converged = ascend_objective(spec, x, log.step, self.tolerance / 100)

@@ -7,7 +7,7 @@ from typing import TypeVar
 from models_engine.messages import Message, gettext_noop
 from models_engine.posterior import GaussianPosterior
 
-__all__ = ["fit_in_place_of", "in_place_of"]
+__all__ = ["add_clause", "fit_in_place_of"]
 
 Fitted = TypeVar("Fitted", bound=GaussianPosterior)
 TOO_MANY_ITEMS = gettext_noop(
@@ -20,10 +20,10 @@ def fit_in_place_of(asked: str, used: str, n_items: int, limit: int, fit: Callab
 
     limit: the most items that the inference asked for takes.
     """
-    return in_place_of(fit(), Message.of(TOO_MANY_ITEMS, asked=asked, limit=limit, n=n_items, used=used))
+    return add_clause(fit(), Message.of(TOO_MANY_ITEMS, asked=asked, limit=limit, n=n_items, used=used))
 
 
-def in_place_of(found: Fitted, clause: Message) -> Fitted:
-    """Return the fit with a clause in its diagnostics' message that says in place of what it is."""
+def add_clause(found: Fitted, clause: Message) -> Fitted:
+    """Return the fit with one more clause in its diagnostics' message."""
     known = found.diagnostics
     return replace(found, diagnostics=replace(known, message=Message.joined(known.message, clause)))

@@ -74,3 +74,9 @@ def labels_of_every_kind(seed: int = 0) -> Comparisons:
 def own_crowd(name: str, rng: np.random.Generator, n_items: int, n_annotators: int) -> Crowd:
     """A crowd drawn from the estimator's own model at its default prior."""
     return simulate_crowd(rng, n_items, n_annotators, **{"utility_sd": 1.0, **OWN_MODELS.get(name, {})})
+
+
+def make_chain(n_items: int, n_answers: int) -> Comparisons:
+    """Return answers about each item and the next one alone, by as many people as answers, who all prefer the first."""
+    first, who = np.divmod(np.arange((n_items - 1) * n_answers), n_answers)
+    return Comparisons.from_pairs(first, first + 1, np.ones(len(first)), who, n_items=n_items, n_annotators=n_answers)

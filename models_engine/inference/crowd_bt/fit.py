@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from models_engine.covariance.forms import Covariance
 from models_engine.inference.crowd_bt.climb import climb_evidence
+from models_engine.inference.crowd_bt.ep import WinSites
 from models_engine.inference.crowd_bt.ep_with_scales import (
     EPState,
     evaluate_state,
@@ -29,6 +30,8 @@ OnStep = Callable[[float], None]
 MAX_COLD_START_WINS = 2_000  # up to here a cold start is always used, because a fit is quick
 MAX_WINS_FOR_SCALE_UNCERTAINTY = 20_000  # above this the scales are known so well that their uncertainty is ignored
 MAX_REVERSED_GAP = 30.0  # nats by which the mode with reversed utilities may be worse and still be considered
+NARROW_SD, WIDE_SD = 0.02, 20.0  # of utilities that tell nothing of an answer, and that decide every one, in logits
+LITTLE = 5.0  # nats of evidence over that of utilities that tell nothing, below which a wide spread is tried as well
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,20 +149,16 @@ def solve_crowd(
     """
     if margins is not None and spec.pairs.n_wins > MAX_COLD_START_WINS and not _prefers_reversal(spec, start):
         sites, reversed_point = sites_from_margins(spec.pairs, *margins, spec.scales), None
+        state, converged = _propagate(spec, sites, on_step)
     else:
-        point, reversed_point, _ = ascend_objective(spec, start, on_mode_step, tolerance=1e-2)
-        sites = sites_at_mode(point)
-        spec = replace(spec, scales=replace(spec.scales, log_nu=point.target.split(point.x)[2]))
-    if spec.scales.log_gaps:  # this mode takes the winners alone, with Davidson's ties
-        spec = replace(spec, scales=replace(spec.scales, log_nu=-np.inf))
-    state = evaluate_state(spec.pairs, sites, spec.scales, spec.side_sd, spec.learner)
-    if state is None:
-        raise AssertionError("sites at a mode have precisions that make a proper belief")
-    first = state
-    state, converged = run_crowd_ep(first, tolerance=spec.tolerance, limit=spec.limit, on_step=on_step)
-    if not converged and spec.learner.free.any() and spec.pairs.n_wins <= MAX_WINS_FOR_SCALE_UNCERTAINTY:
-        climbed, converged = climb_evidence(first, tolerance=spec.tolerance, limit=spec.limit, on_step=on_step)
-        state = climbed or state
+        state, reversed_point, converged = _solve_from_mode(spec, start, on_mode_step, on_step)
+    if spec.learner.prior_sd and spec.pairs.n_wins <= MAX_WINS_FOR_SCALE_UNCERTAINTY and _tells_little(state):
+        wide, steps = replace(spec, scales=replace(spec.scales, prior_sd=WIDE_SD)), list[float]()
+        again, its_reversed_point, done = _solve_from_mode(wide, start, lambda _: None, steps.append)
+        if done and again.objective > state.objective:
+            state, reversed_point, converged = again, its_reversed_point, done
+            for objective in steps:
+                on_step(objective)
     reversed_state, reversed_probability = None, 0.0
     if reversed_point is not None:
         reversed_state, reversed_probability = _solve_reversed(spec, state, reversed_point)
@@ -168,6 +167,42 @@ def solve_crowd(
     if spec.pairs.n_wins <= MAX_WINS_FOR_SCALE_UNCERTAINTY and spec.learner.free.any():
         items, annotators, scales = propagate_scale_uncertainty(state, tolerance=spec.tolerance, limit=spec.limit)
     return Solution(state, reversed_state, reversed_probability, converged, items, annotators, scales)
+
+
+def _solve_from_mode(
+    spec: CrowdFitSpec, start: Floats, on_mode_step: OnStep, on_step: OnStep
+) -> tuple[EPState, Point | None, bool]:
+    """Run EP from the mode at the spec's scales: (fixed point, the reversed mode if any, whether EP converged)."""
+    point, reversed_point, _ = ascend_objective(spec, start, on_mode_step, tolerance=1e-2)
+    spec = replace(spec, scales=replace(spec.scales, log_nu=point.target.split(point.x)[2]))
+    state, converged = _propagate(spec, sites_at_mode(point), on_step)
+    return state, reversed_point, converged
+
+
+def _propagate(spec: CrowdFitSpec, sites: WinSites, on_step: OnStep) -> tuple[EPState, bool]:
+    """Run EP from these sites together with the scales: (fixed point, whether it converged)."""
+    scales = spec.scales
+    if scales.log_gaps:  # the mode takes the winners alone, with Davidson's ties
+        scales = replace(scales, log_nu=-np.inf)
+    first = evaluate_state(spec.pairs, sites, scales, spec.side_sd, spec.learner)
+    if first is None:
+        raise AssertionError("sites at a mode have precisions that make a proper belief")
+    state, converged = run_crowd_ep(first, tolerance=spec.tolerance, limit=spec.limit, on_step=on_step)
+    if not converged and spec.learner.free.any() and spec.pairs.n_wins <= MAX_WINS_FOR_SCALE_UNCERTAINTY:
+        climbed, converged = climb_evidence(first, tolerance=spec.tolerance, limit=spec.limit, on_step=on_step)
+        state = climbed or state
+    return state, converged
+
+
+def _tells_little(state: EPState) -> bool:
+    """Return whether utilities this far apart explain the labels hardly better than utilities that are all alike.
+
+    The evidence then often has another maximum, where items lie so far apart that every answer is certain: neighbours
+    that all agree are either coin tosses or that.
+    """
+    pairs, scales = state.pairs, replace(state.scales, prior_sd=NARROW_SD)
+    alike = evaluate_state(pairs, WinSites.uniform(pairs), scales, state.side_sd, state.learner)
+    return alike is not None and state.last.log_evidence < alike.last.log_evidence + LITTLE
 
 
 def _solve_reversed(spec: CrowdFitSpec, state: EPState, point: Point) -> tuple[EPState | None, float]:

@@ -50,7 +50,9 @@ class PairwiseEP:
             return self.slope(s, *self.moments(s, found))
 
         middle = float(np.log(self._scale.mean))
-        log_s = brentq(gradient, middle - MAX_LOG_SHIFT, middle + MAX_LOG_SHIFT, xtol=1e-6)
+        low, high = middle - MAX_LOG_SHIFT, middle + MAX_LOG_SHIFT
+        # Where all answers agree the objective may still rise at the widest spread: that is then taken.
+        log_s = low if gradient(low) <= 0 else brentq(gradient, low, high, xtol=1e-6)
         return float(np.exp(log_s)), self.at(float(np.exp(log_s)), limit)
 
     def moments(self, s: float, found: EPResult) -> tuple[Floats, Floats]:
