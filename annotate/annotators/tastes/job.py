@@ -18,7 +18,8 @@ from annotate.fitting.arrays import to_bytes
 from annotate.fitting.stored_posterior import FittedTastes, load_tastes, main_part_rows
 from annotate.jobs.idle import IdleJobs
 from annotate.jobs.queues import Progress
-from annotate.models import AnnotatorTaste, TasteMap
+from annotate.locks import lock_project
+from annotate.models import AnnotatorTaste, Project, TasteMap
 from annotate.models.leased_jobs import LeaseLost
 from models_engine.analysis.groups import Enough, Groups, enough_to_tell, find_groups
 from models_engine.analysis.signs import surely_differs
@@ -151,12 +152,16 @@ def map_arrays(fit: Fit, known: FittedTastes, kept: NDArray[np.int64], tastes: T
 def write_tastes(row: TasteMap, fit: Fit, known: FittedTastes, tastes: Tastes, progress: Progress) -> None:
     """Write the rows of this fit; nobody sees them before the taste map names it."""
     delete_tastes(AnnotatorTaste.objects.filter(annotator__project=row.project_id, fit_number=fit.number))
-    here = set(row.project.annotators.values_list("pk", flat=True))
-    rows = (one for one in taste_rows(fit, known, tastes) if one.annotator_id in here)
+    rows = taste_rows(fit, known, tastes)
     while chunk := list(islice(rows, CHUNK)):
         check_progress(progress)
         with yielding_write_transaction():
-            AnnotatorTaste.objects.bulk_create(chunk)
+            try:
+                annotators = lock_project(row.project_id).annotators  # nobody is erased until they are written
+            except Project.DoesNotExist as error:
+                raise LeaseLost(str(row.project_id)) from error
+            here = set(annotators.filter(pk__in=[one.annotator_id for one in chunk]).values_list("pk", flat=True))
+            AnnotatorTaste.objects.bulk_create(one for one in chunk if one.annotator_id in here)
 
 
 def taste_rows(fit: Fit, known: FittedTastes, tastes: Tastes) -> Iterator[AnnotatorTaste]:

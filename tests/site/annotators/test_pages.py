@@ -6,6 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from django.db import connection
 from django.http import QueryDict
 from django.urls import reverse
 from django.utils import timezone
@@ -16,13 +17,16 @@ from annotate.annotators.tastes import job as tastes_job
 from annotate.annotators.tastes.forms import TastesForm
 from annotate.annotators.tastes.queries import enough_text
 from annotate.core.stored_messages import render_message
+from annotate.criteria import Criterion
 from annotate.fitting import evaluation_job
 from annotate.fitting.arrays import to_bytes
+from annotate.fitting.stored_posterior import load_tastes, main_part_rows
 from annotate.models import AnnotatorTaste, CohortComparison, Event, FitState, Item, Membership, Project, TasteMap, User
+from annotate.privacy.erasure.actions import BY_OWNER, erase_annotator
 from annotate.projects.copies.archiving import archive_project, unarchive_project
 from models_engine.errors import InsufficientData
 from models_engine.estimators.collaborative import gp
-from models_engine.models import AnnotatorEstimate
+from models_engine.models import AnnotatorEstimate, Fit
 from tests.conftest import make_annotator
 from tests.site.factories import engine_is_up
 from tests.site.fitting.test_run import answer_pairs, fit_now
@@ -47,6 +51,26 @@ def annotator_page(client, annotator, query: str = "") -> str:
     response = client.get(reverse("annotator", args=[annotator.project_id, annotator.key]) + query)
     assert response.status_code == 200
     return " ".join(response.content.decode().split())
+
+
+@pytest.mark.slow
+def test_nobody_erased_while_tastes_are_written_comes_back(divided):  # noqa: F811
+    Project.objects.filter(pk=divided.pk).update(estimator="CollaborativeGP")
+    fit_now(divided)
+    fit = Fit.objects.get(project_id=divided.pk, published=True)
+    row, gone = TasteMap(project=divided), divided.annotators.first()
+    known = load_tastes(fit, Criterion(divided), go_on)
+    tastes = tastes_job.compute_tastes(fit, known, main_part_rows(fit, known.item_ids), go_on)
+
+    def erase(*_: object) -> bool:
+        erase_annotator(annotator=gone, by=BY_OWNER, now=timezone.now())
+        return True
+
+    tastes_job.write_tastes(row, fit, known, tastes, erase)
+    connection.check_constraints()  # as a commit would
+    assert set(AnnotatorTaste.objects.values_list("annotator", flat=True)) == set(
+        divided.annotators.values_list("pk", flat=True)
+    )
 
 
 @pytest.mark.slow
