@@ -63,7 +63,8 @@ class Section:
 class Page:
     name: str
     title: str
-    html: SafeString
+    anchor: str
+    html: SafeString  # below the title
     sections: list[Section]
 
     @property
@@ -94,13 +95,14 @@ def read_page(name: str) -> Page:
     for token in tokens:
         for child in token.children or ():
             rewrite_link(child, posixpath.dirname(FILES[name]))
-    title = next(tokens[i + 1].content for i, token in enumerate(tokens) if token.tag == "h1")
+    place = next(i for i, token in enumerate(tokens) if token.tag == "h1")
+    title = tokens[place + 1].content
     html = PARSER.renderer.render(tokens, PARSER.options, {})
     for scrolling in ("pre", "table"):  # what may scroll sideways is reached by keyboard
         html = html.replace(f"<{scrolling}>", f'<{scrolling} tabindex="0">')
-    html = html.replace("<th></th>", "<td></td>")
+    _title, _end, html = html.replace("<th></th>", "<td></td>").partition("</h1>")
     # Written by us, in files of this package; raw HTML in them is shown as text.
-    return Page(name, title, mark_safe(html), sections_of(name, title, tokens))  # noqa: S308
+    return Page(name, title, str(tokens[place].attrGet("id")), mark_safe(html), sections_of(name, title, tokens))  # noqa: S308
 
 
 def add_anchors(tokens: list[Token]) -> None:

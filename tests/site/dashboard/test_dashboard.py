@@ -89,14 +89,16 @@ def test_a_draft_leads_on_to_its_next_step(owner, project):
 
 def test_labels_before_the_first_fit(owner, project):
     make_labels(project, [make_annotator(project, "Quiet Otter")], 3)
-    FitState.objects.create(project=project, wanted=3)
+    FitState.objects.create(project=project, wanted=1234)
     html = page(owner, project)
     assert "3 answers so far, but no ranking yet." in html
+    assert "1,234 answers or changes wait for it." in html
     assert "The engine is not running." in html
     engine_is_up(timezone.now())
     html = page(owner, project)
     assert "3 answers so far. The first ranking is being computed." in html
     assert "not running" not in html
+    assert "newer" not in html  # than nothing
     FitState.objects.update(error="LinAlgError: singular", error_at=timezone.now())
     html = page(owner, project)
     assert "the first ranking could not be computed" in html

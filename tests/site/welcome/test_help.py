@@ -77,6 +77,7 @@ def test_addresses_from_when_all_was_one_page_lead_to_the_section():
 
 def test_a_page_begins_with_a_list_of_its_sections(db):
     page = read("help-page", "people")
+    assert page.index('<h1 id="people-and-machines"') < page.index('class="help-contents"') < page.index("<h2")
     listed = re.findall(r'<a href="#([\w-]+)">', page.partition('class="help-contents"')[2].partition("</nav>")[0])
     assert listed == [one.anchor for one in read_page("people").sections[1:]]
     assert 'class="help-contents"' not in read("help-page", "using")
