@@ -19,10 +19,11 @@ unexport PYTHONDONTWRITEBYTECODE
 help:  ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
 
+# An environment that is there is kept: several checkouts may share one by a link, which venv would refuse.
 $(BIN)/uv: requirements-bootstrap.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Crowdrank needs Python 3.11 or newer; set PYTHON=python3.12, say." >&2; exit 1; }
 	@echo "Installing what Crowdrank needs into $(VENV); the first time takes ten seconds to a minute."
-	@$(PYTHON) -m venv $(VENV) || { echo "Making a virtual environment failed. On Debian: apt-get install python3-venv" >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { echo "Making a virtual environment failed. On Debian: apt-get install python3-venv" >&2; exit 1; }
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-bootstrap.lock
 	@touch $@
 

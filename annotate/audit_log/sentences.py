@@ -35,7 +35,9 @@ def describe_event(event: Event) -> DescribedEvent:
         who = str(event.annotator or _("an annotator"))
     if event.verb in (EventVerb.JOB_STOPPED, EventVerb.PROJECT_PAUSED_AT_GOAL):
         who = _("The engine")
-    details = {name: before_and_after(value) for name, value in event.details.items()}
+    details: dict[str, Any] = {
+        name: value if type(value) is int else before_and_after(value) for name, value in event.details.items()
+    }
     details["annotator"] = str(event.annotator or _("an annotator"))
     if event.verb == EventVerb.JOB_STOPPED:
         details["message"] = render_message(str(event.details.get("message", "")))
@@ -49,15 +51,22 @@ def describe_event(event: Event) -> DescribedEvent:
     if event.verb == EventVerb.COMPARISONS_IMPORTED:
         details["refusals"] = refusals(event.details["refusals"])
     verb = EventVerb.parse(event.verb)
-    sentence = str(verb.sentence) if verb and verb.sentence else event.verb.replace("%", "%%")
-    return DescribedEvent(event.at, who, (sentence % Blank(details)).strip())
+    sentence = verb.sentence if verb and verb.sentence else event.verb.replace("%", "%%")
+    return DescribedEvent(event.at, who, str(sentence % Blank(details)).strip())
 
 
-class Blank(dict[str, str]):
-    """Details that an event does not have read as "?"."""
+class Unknown(int):
+    """Reads as "?", and as many where a sentence depends on a number."""
 
-    def __missing__(self, name: str) -> str:
+    def __str__(self) -> str:
         return "?"
+
+
+class Blank(dict[str, Any]):
+    """Details that an event does not have are unknown."""
+
+    def __missing__(self, name: str) -> Unknown:
+        return Unknown(2)
 
 
 def refusals(rows: list[tuple[int, str]]) -> str:

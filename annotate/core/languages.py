@@ -22,6 +22,15 @@ def language_name(language: str) -> str:
         return language
 
 
+def language_in_sentences(language: str) -> str:
+    """Return the language in the words of the page, as they stand within a sentence; the tag where Django has none."""
+    try:
+        name = str(get_language_info(language)["name_translated"])
+    except KeyError:
+        return language
+    return name if (get_language() or "en").startswith(("en", "de")) else name[:1].lower() + name[1:]
+
+
 def is_language_tag(text: str) -> bool:
     return len(text) <= MAX_LANGUAGE_LENGTH and TAG.fullmatch(text) is not None
 

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy
 
 from annotate.files import csv_reader, json_reader, lines_reader
 from annotate.files.cells import is_number
-from annotate.files.column_guessing import Columns, guess
+from annotate.files.column_guessing import KNOWN, Columns, guess
 from annotate.files.parquet_reader import SUFFIXES as PARQUET
 from annotate.files.sheets import Cell, Sheet
 
@@ -43,6 +43,15 @@ def guess_layout(text: str, name: str) -> Layout:
         return Layout("jsonlines" if rest and is_object(line) else "json")
     delimiter = csv_reader.sniff_delimiter(text)
     return Layout("table", delimiter, csv_reader.looks_like_header(csv_reader.first_row(text, delimiter)))
+
+
+def named_columns(text: str) -> Layout | None:
+    """Return the layout of a table whose first row names several columns, one of them known; None of other texts."""
+    layout = guess_layout(text, "")
+    if layout.format != "table":
+        return None
+    names = [cell.strip().casefold() for cell in csv_reader.first_row(text, layout.delimiter)]
+    return layout if len(names) > 1 and KNOWN.intersection(names) else None
 
 
 def is_object(line: str) -> bool:

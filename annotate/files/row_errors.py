@@ -24,6 +24,7 @@ class SameMessage(NamedTuple):
 class GroupedErrors(NamedTuple):
     groups: list[SameMessage]
     n_rows: int  # in these groups
+    n_all: int
 
 
 def grouped(errors: Iterable[tuple[int, str]]) -> GroupedErrors:
@@ -35,4 +36,4 @@ def grouped(errors: Iterable[tuple[int, str]]) -> GroupedErrors:
         SameMessage(text, len(rows), names_listed([str(row) for row in rows if row], SHOWN_PLACES))
         for text, rows in list(places.items())[:SHOWN_MESSAGES]
     ]
-    return GroupedErrors(groups, sum(group.n_rows for group in groups))
+    return GroupedErrors(groups, sum(group.n_rows for group in groups), sum(map(len, places.values())))

@@ -16,7 +16,7 @@ from django.utils.translation import ngettext
 
 from annotate.core.errors import UserError
 from annotate.files.decoding import decode_upload
-from annotate.files.layout import Layout, guess_layout, read_sheet
+from annotate.files.layout import Layout, guess_layout, named_columns, read_sheet
 from annotate.files.limits import SMALL, BadFile
 from annotate.files.parquet_reader import is_parquet, read_parquet
 from annotate.files.sheets import Sheet
@@ -122,7 +122,9 @@ class TableWizard(Wizard[ParsedTable]):
         data = self.request.POST if self.request.method == "POST" else self.request.GET
         context["sheet"] = sheet_number(upload, data)
         if written := upload.details.get("pasted"):
-            context["paste"] = PasteForm(initial={"text": upload.read("text").decode(), "written": written})
+            text = upload.read("text").decode()
+            context["paste"] = PasteForm(initial={"text": text, "written": written})
+            context["seen_table"] = named_columns(text) if parsed.layout.format == "lines" else None
         if parsed.checked:
             context["items"] = parsed.checked.items[:SHOWN_ITEMS]
             context["errors"] = parsed.checked.errors

@@ -5,12 +5,14 @@ from typing import Self
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext_lazy
 
 
 class EventVerb(StrEnum):
     """What happened. To log a new event, add one row: verb, name in the log's filter, sentence about its actor.
 
-    Sentences name details of the event, and %(annotator)s. Verbs without a sentence are not shown to owners.
+    Sentences name details of the event, and %(annotator)s; those that count have a singular, too.
+    Verbs without a sentence are not shown to owners.
     """
 
     name_in_filter: str | Promise
@@ -66,7 +68,9 @@ class EventVerb(StrEnum):
     ANNOTATORS_INVITED = (
         "annotators invited",
         _("Annotators: invited"),
-        _("invited %(sent)s people by e-mail to take part"),
+        ngettext_lazy(
+            "invited %(sent)s person by e-mail to take part", "invited %(sent)s people by e-mail to take part", "sent"
+        ),
     )
     CODE_USED = "code used", _("Annotators: code used"), _("marked the code %(code)s as used")
     JOIN_LINK_REPLACED = "join link replaced", _("Link: join link replaced"), _("replaced the join link")
@@ -85,16 +89,28 @@ class EventVerb(StrEnum):
         _("Link: short address switched off"),
         _("switched the short address off"),
     )
-    ITEMS_IMPORTED = "items imported", _("Items: imported"), _("imported %(items)s items (%(source)s)")
+    ITEMS_IMPORTED = (
+        "items imported",
+        _("Items: imported"),
+        ngettext_lazy("imported %(items)s item (%(source)s)", "imported %(items)s items (%(source)s)", "items"),
+    )
     COMPARISONS_IMPORTED = (
         "comparisons imported",
         _("Labels: imported"),
-        _("imported %(labels)s labels from %(rows)s rows (%(source)s)%(refusals)s"),
+        ngettext_lazy(
+            "imported %(labels)s label (%(source)s, rows: %(rows)s)%(refusals)s",
+            "imported %(labels)s labels (%(source)s, rows: %(rows)s)%(refusals)s",
+            "labels",
+        ),
     )
     COUNTS_IMPORTED = (
         "counts imported",
         _("Counts: imported"),
-        _("imported %(counts)s counts from %(rows)s rows (%(source)s)"),
+        ngettext_lazy(
+            "imported %(counts)s count (%(source)s, rows: %(rows)s)",
+            "imported %(counts)s counts (%(source)s, rows: %(rows)s)",
+            "counts",
+        ),
     )
     IMPORT_ASKED_FOR = "import asked for", _("Imports: uploaded"), _("uploaded “%(source)s” for import")
     IMPORT_WENT_ON = "import went on", _("Imports: resumed"), _("resumed the import of “%(source)s”")
@@ -106,12 +122,20 @@ class EventVerb(StrEnum):
     FEATURES_IMPORTED = (
         "features imported",
         _("Items: features imported"),
-        _("imported features of %(items)s items (%(source)s)"),
+        ngettext_lazy(
+            "imported features of %(items)s item (%(source)s)",
+            "imported features of %(items)s items (%(source)s)",
+            "items",
+        ),
     )
     ANNOTATOR_FEATURES_IMPORTED = (
         "annotators' features imported",
         _("Annotators: features imported"),
-        _("imported features of %(annotators)s annotators (%(source)s)"),
+        ngettext_lazy(
+            "imported features of %(annotators)s annotator (%(source)s)",
+            "imported features of %(annotators)s annotators (%(source)s)",
+            "annotators",
+        ),
     )
     ITEM_RETIRED = "item retired", _("Items: retired"), _("retired the item “%(key)s”")
     ITEM_BROUGHT_BACK = "item brought back", _("Items: restored"), _("restored the item “%(key)s”")
@@ -147,16 +171,30 @@ class EventVerb(StrEnum):
     COMPETITORS_CHANGED = (
         "items' competitor changed",
         _("Items: competitor of many changed"),
-        _("changed the competitor of %(items)s items"),
+        ngettext_lazy("changed the competitor of %(items)s item", "changed the competitor of %(items)s items", "items"),
     )
-    ITEMS_TAGGED = "items tagged", _("Items: tags added to many"), _("tagged %(items)s items: %(tags)s")
+    ITEMS_TAGGED = (
+        "items tagged",
+        _("Items: tags added to many"),
+        ngettext_lazy("tagged %(items)s item: %(tags)s", "tagged %(items)s items: %(tags)s", "items"),
+    )
     ITEMS_UNTAGGED = (
         "items untagged",
         _("Items: tags removed from many"),
-        _("removed tags from %(items)s items: %(tags)s"),
+        ngettext_lazy(
+            "removed tags from %(items)s item: %(tags)s", "removed tags from %(items)s items: %(tags)s", "items"
+        ),
     )
-    ITEMS_RETIRED = "items retired", _("Items: many retired"), _("retired %(items)s items")
-    ITEMS_BROUGHT_BACK = "items brought back", _("Items: many restored"), _("restored %(items)s items")
+    ITEMS_RETIRED = (
+        "items retired",
+        _("Items: many retired"),
+        ngettext_lazy("retired %(items)s item", "retired %(items)s items", "items"),
+    )
+    ITEMS_BROUGHT_BACK = (
+        "items brought back",
+        _("Items: many restored"),
+        ngettext_lazy("restored %(items)s item", "restored %(items)s items", "items"),
+    )
     IDEA_APPROVED = (
         "idea approved",
         _("Ideas: approved"),
@@ -227,7 +265,7 @@ class EventVerb(StrEnum):
     ENTRY_LINKS_MADE = (
         "entry links made",
         _("Link: entry links created"),
-        _("created %(links)s entry links"),
+        ngettext_lazy("created %(links)s entry link", "created %(links)s entry links", "links"),
     )
     ENTRY_LINK_REVOKED = (
         "entry link revoked",
@@ -285,7 +323,11 @@ class EventVerb(StrEnum):
     ANNOTATOR_EXCLUDED = (
         "annotator excluded",
         _("Annotators: excluded"),
-        _("excluded %(annotator)s; %(labels)s labels voided. %(reason)s"),
+        ngettext_lazy(
+            "excluded %(annotator)s; %(labels)s label voided. %(reason)s",
+            "excluded %(annotator)s; %(labels)s labels voided. %(reason)s",
+            "labels",
+        ),
     )
     OTHER_BROWSER_REFUSED = (
         "other browser refused",
@@ -310,7 +352,11 @@ class EventVerb(StrEnum):
     ANNOTATOR_ERASED = (
         "annotator erased",
         _("Annotators: erased"),
-        _("permanently erased an annotator and %(labels)s labels"),
+        ngettext_lazy(
+            "permanently erased an annotator and %(labels)s label",
+            "permanently erased an annotator and %(labels)s labels",
+            "labels",
+        ),
     )
     RETENTION_CHANGED = (
         "retention changed",
@@ -365,7 +411,11 @@ class EventVerb(StrEnum):
     PEOPLE_EXPECTED = (
         "people expected",
         _("People you expect: added"),
-        _("put %(people)s people on the list of those expected"),
+        ngettext_lazy(
+            "put %(people)s person on the list of those expected",
+            "put %(people)s people on the list of those expected",
+            "people",
+        ),
     )
     COURSE_CONNECTED = (
         "course connected",
@@ -407,11 +457,21 @@ class EventVerb(StrEnum):
         _("Annotators: admitted after practice"),
         _("admitted %(annotator)s, who had failed the practice"),
     )
-    ANNOTATORS_TAGGED = "annotators tagged", _("Annotators: tagged"), _("tagged %(annotators)s annotators: %(tags)s")
+    ANNOTATORS_TAGGED = (
+        "annotators tagged",
+        _("Annotators: tagged"),
+        ngettext_lazy(
+            "tagged %(annotators)s annotator: %(tags)s", "tagged %(annotators)s annotators: %(tags)s", "annotators"
+        ),
+    )
     ANNOTATORS_UNTAGGED = (
         "annotators untagged",
         _("Annotators: tags removed"),
-        _("removed tags from %(annotators)s annotators: %(tags)s"),
+        ngettext_lazy(
+            "removed tags from %(annotators)s annotator: %(tags)s",
+            "removed tags from %(annotators)s annotators: %(tags)s",
+            "annotators",
+        ),
     )
     ANNOTATOR_READMITTED = (
         "annotator readmitted",

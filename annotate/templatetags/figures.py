@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy
 from annotate.core.folders import COMMAND
 from annotate.core.numbers import format_number, format_percent, format_probability, is_unknown
 from annotate.core.stored_messages import render_message
+from annotate.models import Project
 
 register = template.Library()
 register.filter(render_message)
@@ -59,6 +60,24 @@ def ago(when: datetime | None, now: datetime) -> SafeString | str:
         date_format(timezone.localtime(when), _("j M Y, H:i:s e")),
         ago_words((now - when).total_seconds()),
     )
+
+
+@register.simple_tag
+def answering_hours(project: Project) -> str:
+    """Say from when or until when an open project takes answers, or took them; nothing where it has no hours."""
+    now, opens, closes = timezone.now(), project.opens_at, project.closes_at
+    if project.state != Project.State.OPEN:
+        return ""
+    if opens and now < opens:
+        return _("takes answers from %(at)s") % {"at": moment(opens)}
+    if closes is None:
+        return ""
+    text = _("took answers until %(at)s") if closes <= now else _("takes answers until %(at)s")
+    return text % {"at": moment(closes)}
+
+
+def moment(when: datetime) -> str:
+    return date_format(timezone.localtime(when), _("j M Y, H:i e"))
 
 
 @register.filter

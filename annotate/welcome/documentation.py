@@ -25,7 +25,19 @@ PAGES: dict[str, tuple[str, str | Promise]] = {
     "privacy": ("privacy.md", _("Which personal data are kept, how long, and who sees them")),
     "accessibility": ("accessibility.md", _("What is tested, and how to report a barrier")),
 }
-ADDRESS_OF = {file: name for name, (file, _about) in PAGES.items()}
+# The parts of "using", in order. Its own page lists their sections, under the anchors they had while all was one page.
+INDEX = "using"
+PARTS = {
+    "setting-up": "using/setting-up.md",
+    "questions": "using/questions.md",
+    "people": "using/people.md",
+    "results": "using/results.md",
+    "publishing": "using/publishing.md",
+    "demo": "using/demo.md",
+}
+FILES = {name: file for name, (file, _about) in PAGES.items()} | PARTS
+ADDRESS_OF = {file: name for name, file in FILES.items()}
+MIN_CONTENTS = 2  # sections, from which a page begins with a list of them
 MAX_FOUND = 30
 EXCERPT = 180  # characters
 PARSER = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
@@ -40,6 +52,7 @@ class Section:
     anchor: str
     title: str
     text: str
+    level: int
 
     @property
     def address(self) -> str:
@@ -50,8 +63,20 @@ class Section:
 class Page:
     name: str
     title: str
-    html: SafeString
+    anchor: str
+    html: SafeString  # below the title
     sections: list[Section]
+
+    @property
+    def contents(self) -> list[tuple[Section, list[Section]]]:
+        """Return the sections in order, each with the smaller ones inside it; none where there are too few to list."""
+        listed: list[tuple[Section, list[Section]]] = []
+        for section in self.sections:
+            if section.level == 2:
+                listed.append((section, []))
+            elif section.level == 3:
+                listed[-1][1].append(section)
+        return listed if len(listed) >= MIN_CONTENTS and self.name != INDEX else []
 
 
 @dataclass(frozen=True)
@@ -62,19 +87,22 @@ class Found:
 
 @cache
 def read_page(name: str) -> Page:
-    """Return a page of PAGES. The files ship with the site: they change only with its version."""
-    tokens = PARSER.parse((DOCS / PAGES[name][0]).read_text(encoding="utf-8"))
+    """Return a page of FILES. The files ship with the site: they change only with its version."""
+    tokens = PARSER.parse((DOCS / FILES[name]).read_text(encoding="utf-8"))
     add_anchors(tokens)
+    if name == INDEX:
+        anchor_listed_sections(tokens)
     for token in tokens:
         for child in token.children or ():
-            rewrite_link(child)
-    title = next(tokens[i + 1].content for i, token in enumerate(tokens) if token.tag == "h1")
+            rewrite_link(child, posixpath.dirname(FILES[name]))
+    place = next(i for i, token in enumerate(tokens) if token.tag == "h1")
+    title = tokens[place + 1].content
     html = PARSER.renderer.render(tokens, PARSER.options, {})
     for scrolling in ("pre", "table"):  # what may scroll sideways is reached by keyboard
         html = html.replace(f"<{scrolling}>", f'<{scrolling} tabindex="0">')
-    html = html.replace("<th></th>", "<td></td>")
+    _title, _end, html = html.replace("<th></th>", "<td></td>").partition("</h1>")
     # Written by us, in files of this package; raw HTML in them is shown as text.
-    return Page(name, title, mark_safe(html), sections_of(name, title, tokens))  # noqa: S308
+    return Page(name, title, str(tokens[place].attrGet("id")), mark_safe(html), sections_of(name, title, tokens))  # noqa: S308
 
 
 def add_anchors(tokens: list[Token]) -> None:
@@ -86,7 +114,24 @@ def add_anchors(tokens: list[Token]) -> None:
             token.children = [child for child in token.children if child.type != "image"]
 
 
-def rewrite_link(token: Token) -> None:
+def anchor_listed_sections(tokens: list[Token]) -> None:
+    """Give each line of a list the anchor of the section it leads to, so that old addresses still find it."""
+    for item, _paragraph, inline in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if item.type == "list_item_open" and inline.children and inline.children[0].type == "link_open":
+            item.attrSet("id", str(inline.children[0].attrGet("href")).partition("#")[2])
+
+
+def neighbours(name: str) -> tuple[Page | None, Page | None]:
+    """Return the parts before and after a part; none of what is no part."""
+    names = list(PARTS)
+    place = names.index(name) if name in PARTS else None
+    if place is None:
+        return None, None
+    before = read_page(names[place - 1]) if place else None
+    return before, read_page(names[place + 1]) if place + 1 < len(names) else None
+
+
+def rewrite_link(token: Token, folder: str) -> None:
     """Lead links between files to their help pages; what has none becomes plain text."""
     if token.type != "link_open":
         return
@@ -94,7 +139,7 @@ def rewrite_link(token: Token) -> None:
     file, _sep, anchor = href.partition("#")
     if re.match(r"https?:|mailto:", href) or not file:
         return
-    name = ADDRESS_OF.get(posixpath.normpath(file))
+    name = ADDRESS_OF.get(posixpath.normpath(posixpath.join(folder, file)))
     if name is None:
         token.attrs = {}
         return
@@ -110,16 +155,16 @@ def plain_text(inline: Token) -> str:
 
 def sections_of(name: str, page_title: str, tokens: list[Token]) -> list[Section]:
     found: list[Section] = []
-    title, anchor, words = "", "", list[str]()
+    title, anchor, words, level = "", "", list[str](), 1
     for i, token in enumerate(tokens):
         if token.type == "heading_open":
-            found += [Section(name, page_title, anchor, title, " ".join(words))] if title else []
-            title, anchor, words = plain_text(tokens[i + 1]), str(token.attrGet("id")), []
+            found += [Section(name, page_title, anchor, title, " ".join(words), level)] if title else []
+            title, anchor, words, level = plain_text(tokens[i + 1]), str(token.attrGet("id")), [], int(token.tag[1])
         elif token.type == "inline" and tokens[i - 1].type != "heading_open":
             words.append(plain_text(token))
         elif token.type in ("fence", "code_block"):
             words.append(token.content)
-    return [*found, Section(name, page_title, anchor, title, " ".join(words))]
+    return [*found, Section(name, page_title, anchor, title, " ".join(words), level)]
 
 
 def search(query: str) -> list[Found]:
@@ -128,7 +173,7 @@ def search(query: str) -> list[Found]:
     if not words:
         return []
     ranked = []
-    for name in PAGES:
+    for name in FILES.keys() - {INDEX}:
         for place, section in enumerate(read_page(name).sections):
             title, text = section.title.casefold(), section.text.casefold()
             if all(word in title or word in text for word in words):

@@ -41,9 +41,13 @@ def help_index(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def help_page(request: HttpRequest, name: str) -> HttpResponse:
-    if name not in documentation.PAGES:
+    """Show a page of the documentation; a part of "using" leads to the parts before and after it."""
+    if name not in documentation.FILES:
         raise Http404
-    return render(request, "welcome/help_page.html", {"help_page": documentation.read_page(name)})
+    is_part, index = name in documentation.PARTS, documentation.read_page(documentation.INDEX)
+    before, after = documentation.neighbours(name)
+    context = {"help_page": documentation.read_page(name), "index": index if is_part else None}
+    return render(request, "welcome/help_page.html", context | {"before": before, "after": after})
 
 
 @require_safe

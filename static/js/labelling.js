@@ -245,7 +245,8 @@ function describe() {
     const title = option.querySelector(".item-caption-title")?.textContent;
     const text = title ?? (parts.length ? parts.map(told).join(" ") : told(option));
     const line = text.trim().replace(/\s+/g, " ");
-    return `${option.querySelector("h2").textContent}, ${line.slice(0, TOLD_CHARACTERS)}${line.length > TOLD_CHARACTERS ? "…" : "."}`;
+    const end = /[.!?…。]$/.test(line) ? "" : "."; // of a sentence; a text that has its own gets no second
+    return `${option.querySelector("h2").textContent}, ${line.slice(0, TOLD_CHARACTERS)}${line.length > TOLD_CHARACTERS ? "…" : end}`;
   });
   return [section.dataset.heading, ...options].join(" ");
 }

@@ -86,6 +86,18 @@ def test_the_next_task_has_the_focus_and_is_told(live_site, page, project):
     )
 
 
+def test_a_text_that_ends_a_sentence_is_told_without_a_second_full_stop(live_site, page, project):
+    for item in project.items.all():
+        item.body += "."
+        item.save()
+    come_in(page, live_site, project)
+    page.keyboard.press("2")
+    expect_done(page, 1)
+    shown = Presentation.objects.get(state="open", ahead=False).presented.select_related("item")
+    first, second = (one.item.body for one in shown)
+    expect(page.locator("#announcer")).to_have_text(f"You chose B. Task 2 of 40. Option A, {first} Option B, {second}")
+
+
 def test_keys_keep_away_from_controls_fields_modifiers_and_repeats(live_site, page, project):
     annotator = come_in(page, live_site, project)
     help_button = page.locator("#task").get_by_role("button", name="Help")

@@ -39,9 +39,18 @@ def test_a_duel_works_without_scripts(live_site, open_page, landing):
     expect(page.get_by_text("Your choice")).to_be_visible()
 
 
+def test_an_old_address_of_a_section_shows_the_line_that_leads_to_it(live_site, page):
+    page.goto(f"{live_site}/help/using/#machines")
+    line = page.locator("li:target > a")
+    expect(line).to_be_in_viewport()
+    line.click()
+    expect(page).to_have_url(f"{live_site}/help/people/#machines")
+    expect(page.get_by_role("heading", name="Machines", exact=True)).to_be_in_viewport()
+
+
 def test_help_is_found_and_read_on_a_phone(live_site, open_page, axe):
     page = open_page(viewport={"width": 320, "height": 700})
-    for path in ("/help/tour/", "/help/statistics/", "/help/"):
+    for path in ("/help/tour/", "/help/statistics/", "/help/using/", "/help/people/", "/help/"):
         page.goto(live_site + path)
         assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"), path
         axe(page, in_dark=True)

@@ -63,7 +63,10 @@ class GoalForm(forms.ModelForm):
         label=_("Deadline"),
         required=False,
         widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
-        help_text=_("The last day on which the goal should be met (UTC). Progress then says how likely that is."),
+        help_text=_(
+            "The last day on which the goal should be met (UTC). Progress then says how likely that is. Answers are "
+            "taken after it: “Accepts answers until”, under Quality checks, ends them."
+        ),
     )
     pause_at_goal = forms.BooleanField(
         label=_("Pause the project when the goal is met"),

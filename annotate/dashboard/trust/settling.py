@@ -74,7 +74,8 @@ class Settling:
             text = _("The answers do not connect all items, so there is no one order whose places could settle.")
         elif self.state == EARLY:
             text = _(
-                "Too early to say: it takes at least %(n)s fits, one of them from before the last fifth of the answers."
+                "Too early to say: that takes at least %(n)s fits, one of them made before the last fifth of the "
+                "answers."
             )
         elif self.state == SETTLED:
             text = _("Since answer %(since)s none of the first %(k)s places has changed.")

@@ -10,8 +10,8 @@ from annotate.models import Project
 class Graded(Pair):
     name = Project.TaskType.GRADED
     help_text = gettext_lazy(
-        "A clearly, A slightly, B slightly, B clearly. The ranking counts how much better an item is, except by "
-        "Plackett–Luce, which counts only which one is better."
+        "A clearly, A slightly, B slightly, B clearly. The ranking counts how much better an item is, where its "
+        "estimator can; the others count which one is better."
     )
     is_graded = True
     bar_template = "labelling/grades.html"

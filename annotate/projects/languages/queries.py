@@ -7,7 +7,7 @@ from typing import Any
 from django.core.paginator import Page, Paginator
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
-from annotate.core.languages import language_name
+from annotate.core.languages import language_in_sentences, language_name
 from annotate.labelling.wording import missing_words
 from annotate.models import (
     Context,
@@ -40,6 +40,10 @@ class LanguageState:
     @property
     def name(self) -> str:
         return language_name(self.code)
+
+    @property
+    def name_in_sentences(self) -> str:
+        return language_in_sentences(self.code)
 
 
 @dataclass(frozen=True)

@@ -281,7 +281,8 @@ class Listed:
 
 
 def listed(project: Project) -> Listed:
-    used = {name: table.is_used(project) for name, table in TABLES.items()}
+    answers = {asked: asked(project) for asked in {table.is_used for table in TABLES.values()}}
+    used = {name: answers[table.is_used] for name, table in TABLES.items()}
     shown = [(table, table.columns(project)) for table in TABLES.values()]
     return Listed(
         [(str(group.label), [one for one in shown if one[0].group == group and used[one[0].name]]) for group in Group],

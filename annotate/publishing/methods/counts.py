@@ -15,7 +15,8 @@ class Counts:
     """Labels that count, those that do not by reason, people excluded and screened out.
 
     by_rule: labels that are not void, by the rule that chose their question (AskedBy).   n_imported,
-    n_imported_annotators: labels that count and came in by a file, and whose they are.
+    n_imported_annotators: labels that count and came in by a file, and whose they are.   n_asked_annotators: who
+    answered here; some may have both.
     """
 
     counted: int
@@ -27,6 +28,7 @@ class Counts:
     n_screened_out: int
     n_imported: int = 0
     n_imported_annotators: int = 0
+    n_asked_annotators: int = 0
 
     @property
     def is_imported(self) -> bool:
@@ -44,9 +46,8 @@ def counts_of(criterion: Criterion) -> Counts:
     for purpose, rule, n in kinds.annotate(n=Count("pk")):
         by_purpose[purpose] += n
         by_rule[rule] += n
-    imported = labels.filter(voided_at=None, app_version=IMPORTED_APP_VERSION)
-    if criterion.number > 1:  # files give answers about the first alone
-        imported = imported.none()
+    # Files give answers about the first criterion alone.
+    imported = Q(app_version=IMPORTED_APP_VERSION) if criterion.number == 1 else Q(pk__in=[])
     people = Annotator.objects.filter(project=project)
     answered = Presentation.objects.filter(project=project, label__isnull=False)
     return Counts(
@@ -57,9 +58,10 @@ def counts_of(criterion: Criterion) -> Counts:
         n_annotators=answered.values("annotator").distinct().count(),
         n_excluded=people.exclude(excluded_at=None).count(),
         n_screened_out=people.exclude(screened_out_at=None).count(),
-        **imported.aggregate(
-            n_imported=Count("pk", filter=Q(presentation__purpose__in=project.counted_purposes)),
-            n_imported_annotators=Count("annotator", distinct=True),
+        **labels.filter(voided_at=None, presentation__purpose__in=project.counted_purposes).aggregate(
+            n_imported=Count("pk", filter=imported),
+            n_imported_annotators=Count("annotator", filter=imported, distinct=True),
+            n_asked_annotators=Count("annotator", filter=~imported, distinct=True),
         ),
     )
 

@@ -53,9 +53,8 @@ def answered_here(criterion: Criterion, fit: Fit, counts: Counts) -> list[str]:
     if counts.is_imported:
         return []
     text = _("%(people)s annotators %(asked)s (“%(question)s”).")
-    people = max(fit.n_annotators - counts.n_imported_annotators, 0)
     asked = {"asked": report_text(criterion.project), "question": criterion.question}
-    return [text % {"people": format_integer(people), **asked}]
+    return [text % {"people": format_integer(min(counts.n_asked_annotators, fit.n_annotators)), **asked}]
 
 
 def selection_rules(project: Project, counts: Counts) -> list[str]:

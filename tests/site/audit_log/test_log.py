@@ -9,6 +9,7 @@ from datetime import timedelta
 import pytest
 from django.db import transaction
 from django.urls import reverse
+from django.utils.translation import override
 
 from annotate.audit import record_event
 from annotate.audit_log.forms import LogForm
@@ -232,6 +233,22 @@ def test_an_import_is_noted(project, alice):
 def test_each_verb_with_a_sentence_has_a_name_in_the_filter():
     assert {verb for verb in EventVerb if verb.sentence} == {verb for verb in EventVerb if verb.name_in_filter}
     assert len(EventVerb) == len({verb.name for verb in EventVerb})
+
+
+@pytest.mark.parametrize(
+    ("details", "said"),
+    [({"items": 1}, "retired 1 item"), ({"items": 2}, "retired 2 items"), ({}, "retired ? items")],
+)
+def test_one_is_said_in_the_singular(project, alice, details, said):
+    event = Event.objects.create(project=project, actor=alice, verb=EventVerb.ITEMS_RETIRED, details=details, at=NOW)
+    assert describe_event(event).what == said
+
+
+@pytest.mark.parametrize(("language", "said"), [("de", "1 Element aus"), ("es", "1 elemento"), ("fr", "1 élément")])
+def test_so_it_is_in_other_languages(project, alice, language, said):
+    one = Event.objects.create(project=project, actor=alice, verb=EventVerb.ITEMS_RETIRED, details={"items": 1}, at=NOW)
+    with override(language):
+        assert f"{said} " in f"{describe_event(one).what} "
 
 
 def test_a_verb_of_an_earlier_version_is_shown_as_it_was_stored(project, alice):

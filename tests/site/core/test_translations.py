@@ -206,7 +206,15 @@ def test_times_are_told_in_german(project, alice):
     answer_one(make_annotator(project, "Quiet Otter"), now=NOW)
     page = signed_in(alice).get(reverse("progress", args=[project.pk]), headers=IN_GERMAN).content.decode()
     assert re.search(r"vor \d+\s(?:s|min|Std\.|Tagen)", page)
-    assert "20. Nov 2026" in page
+    assert "20. Nov. 2026" in page
+
+
+@pytest.mark.parametrize(("language", "written"), [("es", "20 nov 2026"), ("fr", "20 nov. 2026")])
+def test_months_are_written_small_in_spanish_and_french(project, alice, language, written):
+    Membership.objects.get_or_create(project=project, user=alice, role="owner")
+    answer_one(make_annotator(project, "Quiet Otter"), now=NOW)
+    url = reverse("progress", args=[project.pk])
+    assert written in signed_in(alice).get(url, headers={"Accept-Language": language}).content.decode()
 
 
 def test_unknown_languages_get_english(project):
@@ -239,7 +247,7 @@ def test_figures_and_dates_are_written_as_germans_write_them(project, alice):
         assert [text for text in pointed if not re.fullmatch(r"\d{1,3}\.\d{3}", text)] == [], name
         assert not re.search(r"\b\d{1,2} (?:Nov|Dez|November)\b", page), name
     assert re.search(r"\d,\d\d", words("ranking"))
-    assert "20. Nov 2026" in words("progress")
+    assert "20. Nov. 2026" in words("progress")
     door = Client().get(reverse("join", args=[project.join_token]), headers=IN_GERMAN).content.decode()
     assert "20. November 2027, 12:00 UTC" in door
     settings = browser.get(reverse("goal", args=[project.pk]), headers=IN_GERMAN).content.decode()

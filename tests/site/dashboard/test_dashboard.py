@@ -82,6 +82,27 @@ def test_a_project_that_is_not_open_says_so(owner, project, state, words):
     assert words in page(owner, project)
 
 
+@pytest.mark.parametrize(
+    ("opens", "closes", "said"),
+    [
+        (None, None, ""),
+        (None, "2999-01-01T10:00Z", "takes answers until 1 Jan 2999, 10:00 UTC"),
+        (None, "2001-01-01T10:00Z", "took answers until 1 Jan 2001, 10:00 UTC"),
+        ("2999-01-01T10:00Z", "2999-01-02T10:00Z", "takes answers from 1 Jan 2999, 10:00 UTC"),
+        ("2001-01-01T10:00Z", None, ""),
+    ],
+)
+def test_owners_read_when_answers_are_taken(owner, project, opens, closes, said):
+    """An open project may be over by its hours: the pages say so, not annotators' pages alone."""
+    Project.objects.filter(pk=project.pk).update(opens_at=opens, closes_at=closes)
+    for name in ("progress", "share"):
+        html = page(owner, project, name)
+        assert said.casefold() in html.casefold()
+        assert bool(said) == ("answers until" in html or "answers from" in html)
+    Project.objects.filter(pk=project.pk).update(state="closed")
+    assert "answers until" not in page(owner, project, "progress")
+
+
 def test_a_draft_leads_on_to_its_next_step(owner, project):
     Project.objects.filter(pk=project.pk).update(state="draft")
     assert f'href="{reverse("setup", args=[project.pk])}">Continue setting up' in page(owner, project)
@@ -89,14 +110,16 @@ def test_a_draft_leads_on_to_its_next_step(owner, project):
 
 def test_labels_before_the_first_fit(owner, project):
     make_labels(project, [make_annotator(project, "Quiet Otter")], 3)
-    FitState.objects.create(project=project, wanted=3)
+    FitState.objects.create(project=project, wanted=1234)
     html = page(owner, project)
     assert "3 answers so far, but no ranking yet." in html
+    assert "1,234 answers or changes wait for it." in html
     assert "The engine is not running." in html
     engine_is_up(timezone.now())
     html = page(owner, project)
     assert "3 answers so far. The first ranking is being computed." in html
     assert "not running" not in html
+    assert "newer" not in html  # than nothing
     FitState.objects.update(error="LinAlgError: singular", error_at=timezone.now())
     html = page(owner, project)
     assert "the first ranking could not be computed" in html

@@ -197,6 +197,6 @@ def test_the_owner_is_told_what_was_refused_and_why(client, project, alice, load
     load(("w", "item-0", "item-1", "left"), *[("worker 83", "item-2", "item-2", "left")] * 7)
     client.force_login(alice)
     page = client.get(f"/projects/{project.pk}/manage/").content.decode()
-    assert "imported 1 labels from 8 rows (answers.csv); 7 rows were refused: row 2: worker 83 compares" in page
+    assert "imported 1 label (answers.csv, rows: 8); 7 rows were refused: row 2: worker 83 compares" in page
     assert "row 6:" in page
     assert "row 7:" not in page

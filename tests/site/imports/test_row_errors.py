@@ -2,6 +2,7 @@
 
 import pytest
 from django.core.files.base import ContentFile
+from django.template.loader import render_to_string
 from django.urls import reverse
 
 from annotate.files.row_errors import RowError, grouped
@@ -30,6 +31,18 @@ def test_many_rows_are_counted_and_many_messages_cut():
     assert found.groups[0] == ("same", 30, "1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 20 more")
     assert len(found.groups) == 100
     assert found.n_rows == 30 + 99
+    assert found.n_all == 30 + 150
+
+
+def shown_by_page(errors: list[RowError], **more) -> str:
+    return render_to_string("components/row_errors.html", {"rows": errors, "icon": "bad", **more})
+
+
+def test_the_page_says_when_there_are_more():
+    errors = [RowError(row, f"message {row}") for row in range(1, 102)]
+    assert "These are the first" not in shown_by_page(errors[:100])
+    assert "These are the first 100 of 101." in shown_by_page(errors)
+    assert "These are the first 3 of 1,234." in shown_by_page(errors[:3], total=1234)
 
 
 @pytest.fixture

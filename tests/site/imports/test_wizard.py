@@ -54,6 +54,23 @@ def confirm(client, project, preview, **more):
     return client.post(reverse("items-import", args=[project.pk]), data, follow=True)
 
 
+@pytest.mark.parametrize("text", [TABLE.decode(), TABLE.decode().replace(",", "\t"), "id;text\n1;One\n2;Two"])
+def test_a_table_pasted_as_lines_is_noticed_and_read_by_one_press(owner, project, text):
+    shown = paste(owner, project, text)
+    html = shown.content.decode()
+    assert "3 items are ready" in html
+    form = html.partition("This looks like a table.")[2].partition("</form>")[0]
+    fields = dict(re.findall(r'name="([a-z]+)" value="([^"]*)"', form))
+    again = owner.get(reverse("items-import", args=[project.pk]), fields).content.decode()
+    assert "2 items are ready" in again
+    assert "This looks like a table." not in again
+
+
+@pytest.mark.parametrize("text", ["One, and more\nTwo, and more", "text\nOne", "Title page, key scenes, and an end"])
+def test_lines_with_commas_are_no_table(owner, project, text):
+    assert "This looks like a table." not in paste(owner, project, text).content.decode()
+
+
 def test_it_previews_and_then_imports(owner, project):
     preview = send(owner, project)
     assert "2 items are ready" in preview.content.decode()

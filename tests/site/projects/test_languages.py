@@ -46,7 +46,11 @@ def test_languages_are_added_translated_and_counted(project, alice):
     owner, page = signed_in(alice), reverse("languages", args=[project.pk])
     assert owner.post(page, {"language": "English!", "add": ""}).status_code == 400
     owner.post(page, {"language": "en", "add": "fr"})
-    assert "6 of 6 items lack français." in " ".join(owner.get(page).content.decode().split())
+    html = " ".join(owner.get(page).content.decode().split())
+    assert "6 of 6 items lack French." in html
+    assert '<bdi lang="fr">Français</bdi>' in html
+    assert "Translate into French" in html
+    assert "Traducir a francés" in owner.get(page, headers={"Accept-Language": "es"}).content.decode()
     owner.post(words_page(project), {"question": "Lequel ?", "more_means": "mieux", "name": "", "instructions": ""})
     first = project.items.order_by("pk").first()
     owner.post(words_page(project), {"items": "1", f"item-{first.pk}-body": "Texte 1", f"item-{first.pk}-title": ""})

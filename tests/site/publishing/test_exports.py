@@ -8,7 +8,9 @@ import sys
 from datetime import datetime, timedelta
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 from pyarrow import parquet
@@ -17,7 +19,7 @@ from annotate.criteria import Criterion
 from annotate.files import writers
 from annotate.files.writers import csv_chunks
 from annotate.fitting import reading as fitting_reading
-from annotate.models import Annotator, Idea, Item, Label, Project, Tag
+from annotate.models import Annotator, Idea, Item, Label, Machine, Project, Tag
 from annotate.publishing.exports.registry import TABLES, listed
 from models_engine.models import Estimate
 from tests.conftest import NOW, make_annotator
@@ -83,6 +85,12 @@ def test_tables_that_a_project_does_not_use_are_folded_away_and_have_no_rows(own
     used, folded = page.split("13 tables about things that this project does not use")
     for name in TABLES:
         assert f'id="table-{name}"' in (folded if name in unused(project) else used)
+
+
+def test_the_page_asks_once_about_machines(owner, project):
+    with CaptureQueriesContext(connection) as queries:
+        owner.get(reverse("exports", args=[project.pk]))
+    assert sum(Machine._meta.db_table in query["sql"] for query in queries) == 1
 
 
 def test_tables_come_out_as_a_project_uses_what_they_are_about(project, alice):

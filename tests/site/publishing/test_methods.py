@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotate.criteria import Criterion
-from annotate.models import Label, Project, ResultsLink
+from annotate.models import Annotator, Label, Project, ResultsLink
 from annotate.publishing.methods.citation import software, software_bibtex
 from annotate.publishing.methods.mathml import mathml, readable
 from annotate.publishing.methods.queries import methods_of
@@ -121,6 +121,15 @@ def test_imported_answers_are_told_apart_from_those_asked_here(fitted, tmp_path)
     assert "20 answers of 4 annotators were collected elsewhere and imported." in text
     assert "One task in 10 was an attention check." in text
     assert "48 answers about 6 items were analysed." in text
+
+
+def test_who_answered_here_and_elsewhere_is_counted_in_both(fitted, tmp_path):
+    import_votes(fitted, tmp_path)
+    make_labels(fitted, list(Annotator.objects.filter(project=fitted, pseudonym__startswith="w")), 8, seed=1)
+    fit_now(fitted)
+    text = methods_of(Criterion(fitted)).paragraphs[0][2]
+    assert text.startswith(f"7 {FIRST_WORDS}")
+    assert "20 answers of 4 annotators were collected elsewhere and imported." in text
 
 
 def test_machines_that_count_are_named_with_their_share(fitted):
