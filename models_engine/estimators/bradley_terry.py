@@ -39,8 +39,8 @@ class BradleyTerry:
 
     prior_sd: prior standard deviation of a utility, in logits; None learns it by the evidence of variational inference
         (MacKay 1992), so that intervals cover whatever the scale of the data: of more than 1,000 items, from the pairs
-        among 1,000 neighbours where the mode is found. The posterior's prior_sd is then the likeliest; variational
-        inference averages over what is open about it (along_scale).
+        among 1,000 neighbours where the mode is found. The posterior's prior_sd is then the likeliest, from half of 1.5
+        up; variational inference averages over what is open about it (along_scale).
     inference: "map" is the mode with Laplace's covariance, at any size. "variational" is the Gaussian closest to the
         posterior (Opper & Archambeau 2009): below about 50 comparisons per item its means are less biased and its
         intervals cover better, up to 2,000 items; above, the mode is found in its place and the message says so. "auto"

@@ -165,7 +165,8 @@ fit_at <- function(prior_sd) {
 }
 
 # --- The prior's standard deviation: the likeliest, and the average over nodes around it, a standard deviation of its
-# --- logarithm apart; the log evidence is the integral of its slopes, quadratic between nodes --------------------------
+# --- logarithm apart, by the trapezoidal rule where they end at the lowest; the log evidence is the integral of its
+# --- slopes, quadratic between nodes ------------------------------------------------------------------------------------
 
 integral <- function(x, y) {  # over the first two of three points, of the quadratic through all
   bend <- ((y[3] - y[2]) / (x[3] - x[2]) - (y[2] - y[1]) / (x[2] - x[1])) / (x[3] - x[1])
@@ -174,16 +175,20 @@ integral <- function(x, y) {  # over the first two of three points, of the quadr
 if (is.na(prior_sd)) {
   slope_at <- function(position) fit_at(exp(position))
   highest <- log(6)  # the likeliest is at most this, which then stands for all
-  mode <- if (slope_at(highest) > 0) highest else
-    uniroot(slope_at, c(-1, highest), extendInt = "downX", tol = 1e-10)$root
+  lowest <- log(0.75)  # and nothing is below this
+  mode <- if (slope_at(highest) > 0) highest else if (slope_at(lowest) < 0) lowest else
+    uniroot(slope_at, c(lowest, highest), tol = 1e-10)$root
   beside <- c(mode + 0.1, slope_at(mode + 0.1))
   at_mode <- c(mode, slope_at(mode))
   deviation <- sqrt(0.1 / max(at_mode[2] - beside[2], 0.025))
+  if (mode == lowest) deviation <- 1 / (1 / deviation + max(-at_mode[2], 0))
   if (deviation > 0.2 && mode < highest) {  # else the mean at the likeliest stands
     likeliest <- list(f, log_nu, weights)
-    sum_of_weights <- 1
-    sum_of_f <- f
-    for (step in c(deviation, -deviation)) {
+    spacing <- if (mode - lowest < deviation) deviation / 2 else deviation
+    below <- function(position) min(max((position - lowest) / spacing, 0), 1)
+    sum_of_weights <- (1 + below(mode)) / 2
+    sum_of_f <- sum_of_weights * f
+    for (way in c(1, -1)) {
       f <- likeliest[[1]]
       log_nu <- likeliest[[2]]
       weights <- likeliest[[3]]
@@ -191,12 +196,16 @@ if (is.na(prior_sd)) {
       before <- beside
       density <- 0
       for (number in 1:12) {
+        apart <- if (way > 0) 1 else below(last[1])
+        if (apart < 1e-6) break
+        step <- way * spacing * apart
         bend <- (last[2] - before[2]) / (last[1] - before[1])
         if (density + step * last[2] + step^2 * bend / 2 < -6) break
         node <- c(last[1] + step, slope_at(last[1] + step))
         density <- density + integral(c(last[1], node[1], before[1]), c(last[2], node[2], before[2]))
-        sum_of_weights <- sum_of_weights + exp(density)
-        sum_of_f <- sum_of_f + exp(density) * f
+        weight <- exp(density) * (if (way > 0) 1 else (apart + below(node[1])) / 2)
+        sum_of_weights <- sum_of_weights + weight
+        sum_of_f <- sum_of_f + weight * f
         if (number == 1) beside <- node
         before <- last
         last <- node
