@@ -25,7 +25,7 @@ HIGHEST_SD = 6.0
 # more alike than this have wider intervals than they need, never narrower ones.
 LOWEST_SD = CENTRAL_SD / 2
 SCALE_STEPS = 30
-NODE_TOLERANCE = 1e-4  # of the fits that are averaged
+NODE_TOLERANCE = 2e-5  # of the fits that are averaged
 SMALLEST = 1e-300  # weight of a pair whose logarithm is taken
 
 
@@ -62,15 +62,21 @@ class VariationalFits:
         """
         ends = {float(np.log(sd)): sd for sd in (LOWEST_SD, HIGHEST_SD)}
         lowest, highest = ends
+
+        def ends_at(position: float, slope: float, level: float) -> bool:
+            beyond = (position == highest and slope > 0) or (position == lowest and slope < 0)
+            return beyond or abs(slope) < level
+
         position, before, step = float(np.clip(np.log(first), lowest, highest)), (np.nan, np.nan), 1e-2
         for _ in range(SCALE_STEPS):
             sd = ends.get(position, float(np.exp(position)))
             within = min(1e-3, 0.1 * abs(step))
             slope, first_step = self._evidence_slope(self.fit(sd, within), sd)
-            at_end = (position == highest and slope > 0) or (position == lowest and slope < 0)
-            if abs(slope) < 1e-6 * self.problem.n_items or at_end:
-                if within > 100 * self.tolerance:
-                    self.fit(sd)
+            level = 1e-6 * self.problem.n_items
+            if ends_at(position, slope, level) and within > 100 * self.tolerance:
+                slope, first_step = self._evidence_slope(self.fit(sd), sd)  # what a rough fit says may be chance
+                level *= 10
+            if ends_at(position, slope, level):
                 return sd
             secant = -slope * (position - before[0]) / (slope - before[1]) if slope != before[1] else np.nan
             step = float(np.clip(secant if np.isfinite(secant) else first_step, -0.7, 0.7))

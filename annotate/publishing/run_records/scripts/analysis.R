@@ -66,11 +66,11 @@ losses <- total_of(pairs[, 4] * ifelse(tied, 0, 1 - share))
 ties <- total_of(pairs[, 4] * tied)
 total <- wins + losses + ties
 has_tie <- sum(ties) > 0
-is_mode <- inference == "map" || n > 2000
+is_mode <- inference == "map" || n > (if (inference == "auto") 500 else 2000)
 if (is_mode && is.na(prior_sd)) prior_sd <- learned_sd
 
 # --- Nodes for the standard normal distribution: 15 of Gauss and Hermite (Golub & Welsch 1969) for margins of a
-# --- standard deviation of at most 2.2, else equidistant ones, at most 1.2 logits apart -------------------------------
+# --- standard deviation of at most 1.2, else equidistant ones, at most 1.2 logits apart -------------------------------
 
 hermite <- function(m) {
   off <- sqrt(seq_len(m - 1))
@@ -87,7 +87,7 @@ equidistant <- function(m) {
 rule <- if (is_mode) list(nodes = 0, weights = 1) else hermite(15)
 widen <- function(variance) {  # never fewer than before, so that steps settle
   widest <- sqrt(max(variance, 0))
-  enough <- if (widest > 2.2) 1 + 2^ceiling(log2(10 * widest)) else 1
+  enough <- if (widest > 1.2) 1 + 2^ceiling(log2(10 * widest)) else 1
   if (enough > length(rule$nodes)) rule <<- equidistant(enough)
 }
 
@@ -176,8 +176,12 @@ if (is.na(prior_sd)) {
   slope_at <- function(position) fit_at(exp(position))
   highest <- log(6)  # the likeliest is at most this, which then stands for all
   lowest <- log(0.75)  # and nothing is below this
-  mode <- if (slope_at(highest) > 0) highest else if (slope_at(lowest) < 0) lowest else
-    uniroot(slope_at, c(lowest, highest), tol = 1e-10)$root
+  central <- log(1.5)  # from where the search goes up or down
+  mode <- if (slope_at(central) > 0) {
+    if (slope_at(highest) > 0) highest else uniroot(slope_at, c(central, highest), tol = 1e-10)$root
+  } else {
+    if (slope_at(lowest) < 0) lowest else uniroot(slope_at, c(lowest, central), tol = 1e-10)$root
+  }
   beside <- c(mode + 0.1, slope_at(mode + 0.1))
   at_mode <- c(mode, slope_at(mode))
   deviation <- sqrt(0.1 / max(at_mode[2] - beside[2], 0.025))
