@@ -50,7 +50,9 @@ SHORT_CAUTIONS = {
     "CrowdBT": _(
         "If people's tastes differ a lot, trust the lines less: then they hold the true value about 3 times in 4."
     ),
-    "BradleyTerry": TWO_IN_THREE,
+    "BradleyTerry": _(
+        "If people's tastes differ a lot, trust the lines less: then they hold the true value about 2 times in 3."
+    ),
     "CollaborativeGP": _(
         "If the items lie far apart, trust the lines less: then they hold the true value about 4 times in 5."
     ),
@@ -69,9 +71,8 @@ CAUTIONS = {
     ),
     "BradleyTerry": _(
         # xgettext:no-python-format
-        "If tastes differ strongly, or if the items lie far apart (utilities with a standard deviation of 3), "
-        "the 90% intervals of this estimator are too narrow: in simulations of either case they contained the "
-        "true value for 64% of the items."
+        "If tastes differ strongly, the 90% intervals of this estimator are too narrow: in simulations of "
+        "such crowds they contained the true value for 64% of the items."
     ),
     "CollaborativeGP": _(
         # xgettext:no-python-format

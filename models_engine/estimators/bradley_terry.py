@@ -30,7 +30,8 @@ __all__ = ["QUICK", "BradleyTerry"]
 
 Floats = NDArray[np.float64]
 Problem = DavidsonProblem | GradedProblem
-MAX_SCALE_ITEMS = 1_000  # from whose pairs a prior_sd is learned
+MAX_SCALE_ITEMS = 300  # from whose pairs a prior_sd is learned where the mode is found: its log to some .05
+MAX_NEAREST_ITEMS = 500  # up to which "auto" is variational: .4 s of a warm fit, ten times the mode's
 UNSETTLED = gettext_noop('variational inference did not converge: inference="map" with prior_sd %(prior_sd)s was used')
 
 
@@ -39,14 +40,14 @@ class BradleyTerry:
     """Model P(left preferred) = 1/(1+exp(-(f_left - f_right))), f_i ~ N(0, prior_sd^2) (Bradley & Terry 1952).
 
     prior_sd: prior standard deviation of a utility, in logits; None learns it by the evidence of variational inference
-        (MacKay 1992), so that intervals cover whatever the scale of the data: of more than 1,000 items, from the pairs
-        among 1,000 neighbours where the mode is found. The posterior's prior_sd is then the likeliest; variational
-        inference averages over what is open about it (along_scale).
+        (MacKay 1992), so that intervals cover whatever the scale of the data: where the mode of more than 300 items
+        is found, from the pairs among 300 neighbours. The posterior's prior_sd is then the likeliest, from half of 1.5
+        up; variational inference averages over what is open about it (along_scale).
     inference: "map" is the mode with Laplace's covariance, at any size. "variational" is the Gaussian closest to the
         posterior (Opper & Archambeau 2009): below about 50 comparisons per item its means are less biased and its
         intervals cover better, up to 2,000 items; above, the mode is found in its place and the message says so. "auto"
-        is variational up to there and the mode above; where either does not converge, the mode with a prior_sd that is
-        not learned takes its place, and the message says so.
+        is variational up to 500 items and the mode above; where either does not converge, the mode with a prior_sd that
+        is not learned takes its place, and the message says so.
     ties: "davidson" adds P(tie) = nu/(2 cosh(margin/2)+nu) (Davidson 1970) as soon as a tie is seen, "half" counts a
         tie as half a win each way, "ignore" leaves ties out.   tie_sd: prior standard deviation of log nu around 0.
     grades: "ordered" takes how much better an item is as an ordered likelihood with learned cut points (see
@@ -57,8 +58,8 @@ class BradleyTerry:
     Larger sets enter as their implied pairs (Comparisons.pairs).
     """
 
-    prior_sd: float | None = CENTRAL_SD
-    inference: Literal["map", "variational", "auto"] = "map"
+    prior_sd: float | None = None
+    inference: Literal["map", "variational", "auto"] = "auto"
     ties: Literal["davidson", "half", "ignore"] = "davidson"
     tie_sd: float = 3.0
     grades: Literal["ordered", "ignore"] = "ordered"
@@ -87,7 +88,8 @@ class BradleyTerry:
                 lambda: by_mode.fit(data, start, rng, progress),
             )
         log = FitLog(self.max_iterations, progress)
-        variational = self.inference == "variational" or (self.inference == "auto" and data.n_items <= MAX_DENSE_ITEMS)
+        few = data.n_items <= MAX_NEAREST_ITEMS
+        variational = self.inference == "variational" or (self.inference == "auto" and few)
         found = (self._find_nearest if variational else self._find_mode)(self._answers(data), start, log)
         problem, converged = found.problem, found.converged and bool(np.isfinite(found.x).all())
         if self.inference == "auto" and not converged:
@@ -161,8 +163,10 @@ class BradleyTerry:
         pairs, first = answers.pairs, _starting_sd(start)
         if pairs.n_items > MAX_SCALE_ITEMS:
             graph, _ = PairGraph.of(pairs.left, pairs.right, pairs.n_items)
-            pairs, rows = pairs.among(graph.neighbourhood(MAX_SCALE_ITEMS))
-            answers, start = _Answers(pairs, answers.sided[rows], answers.n_grades), None
+            near = graph.neighbourhood(MAX_SCALE_ITEMS)
+            pairs, rows = pairs.among(near)
+            answers = _Answers(pairs, answers.sided[rows], answers.n_grades)
+            start = start.restrict(near) if start is not None and near.max() < start.n_items else None
         fits = self._start_variational(answers, start, log)
         return fits.learn_scale(first), fits.converged
 

@@ -58,6 +58,7 @@ REVERSED = gettext_noop(
     "Annotators answer by their own tastes but for a share of reversed answers; of fewer than four, none are reversed."
 )
 NORMAL = gettext_noop("Utilities are independent and normal around 0.")
+LEARNED = gettext_noop("Scales that are not set are learned from the labels by their evidence.")
 BETA = gettext_noop(
     "Reliabilities have a Beta distribution of a mean above 1/2, which tells the order from its reverse."
 )
@@ -92,11 +93,11 @@ METHODS: dict[str, Method] = {
         "logit",
         [LOGISTIC, "f_i ~ N(0, σ^2)"],
         [ONE_ORDER, gettext_noop("All annotators are equally careful."), INDEPENDENT],
-        [NORMAL],
+        [NORMAL, LEARNED],
         {
             "auto": gettext_noop(
                 "The posterior is approximated by the nearest normal distribution (variational inference), above "
-                "2,000 items at its mode by Laplace's method."
+                "500 items at its mode by Laplace's method."
             ),
             "variational": NEAREST,
             "map": MODE,
@@ -111,7 +112,7 @@ METHODS: dict[str, Method] = {
         "logit",
         [RELIABLE, "s(z) = frac{1}{1 + exp(-z)}", "f_i ~ N(0, σ^2)", "η_u ~ Beta(α, β)"],
         [ONE_ORDER, CARE, INDEPENDENT],
-        [NORMAL, BETA, gettext_noop("Scales that are not set are learned from the labels by their evidence.")],
+        [NORMAL, BETA, LEARNED],
         {"ep": EP, "map": MODE},
         ["bradley1952", "chen2013"],
         ties=DAVIDSON,

@@ -14,12 +14,13 @@ from annotate.models import Project
 from annotate.publishing.exports.registry import TABLES
 from annotate.publishing.methods.queries import methods_of
 from annotate.publishing.preregistration.queries import preregistration_of
+from models_engine.estimators.bradley_terry import QUICK
 from models_engine.estimators.methods import METHODS
 
 SCRIPTS = Path(__file__).parent / "scripts"
 # Tables of the export page, by the name of their file in the record.
 FILES = {"answers.csv": "labels", "item_texts.csv": "items", "published.csv": "ranking", "deviations.csv": "deviations"}
-DEFAULTS = {"inference": "map", "prior_sd": 1.5, "tie_sd": 3.0, "ties": "davidson"}
+DEFAULTS = {"inference": "auto", "prior_sd": None, "tie_sd": 3.0, "ties": "davidson"}
 OWN = {
     "labels.csv": [
         Column("annotator", _("Pseudonym, percent-encoded where a list or a spreadsheet would break.")),
@@ -102,9 +103,11 @@ def write_texts(criterion: Criterion, folder: Path) -> None:
 def r_script(record: Mapping[str, Any]) -> str:
     """Return analysis.R for the estimator of the record, with its settings where it has them."""
     settings: Mapping[str, Any] = DEFAULTS
-    learned = DEFAULTS["prior_sd"]
+    learned = QUICK.prior_sd  # of an estimator that the script does not repeat
     if record["estimator"] == "BradleyTerry":
         settings, learned = DEFAULTS | record["settings"], record["hyperparameters"]["prior_sd"]
+        if settings["prior_sd"] is None and learned == QUICK.prior_sd:  # it was not learned: the mode took its place
+            settings = {**settings, "inference": "map"}
     text = (SCRIPTS / "analysis.R").read_text(encoding="utf-8")
     values = {name: settings[name] for name in DEFAULTS} | {"estimator": record["estimator"], "learned_sd": learned}
     for name, value in values.items():

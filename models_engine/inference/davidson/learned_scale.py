@@ -11,7 +11,7 @@ from models_engine.inference.davidson.variational import VariationalGaussian, fi
 from models_engine.inference.graded.problem import GradedProblem
 from models_engine.progress import FitLog
 
-__all__ = ["CENTRAL_SD", "HIGHEST_SD", "VariationalFits"]
+__all__ = ["CENTRAL_SD", "HIGHEST_SD", "LOWEST_SD", "VariationalFits"]
 
 Floats = NDArray[np.float64]
 Problem = DavidsonProblem | GradedProblem
@@ -19,8 +19,13 @@ CENTRAL_SD = 1.5  # median of the log-normal prior of a learned prior_sd, whose 
 # The likeliest is at most this, at which eight of ten pairs of items are surer than nine to one. Where all answers
 # agree the evidence would have utilities grow nearly without end, and fits would take ever more steps.
 HIGHEST_SD = 6.0
+# A learned scale is at least this, half the central one. Of a chain, each item compared with the next alone and all
+# agreed, utilities in that very order are so improbable a draw from one normal distribution (1 in n!) that the exact
+# evidence, too, takes chance and a scale near 0 for likelier, and would have the first hardly above the last. Truths
+# more alike than this have wider intervals than they need, never narrower ones.
+LOWEST_SD = CENTRAL_SD / 2
 SCALE_STEPS = 30
-NODE_TOLERANCE = 1e-4  # of the fits that are averaged
+NODE_TOLERANCE = 2e-5  # of the fits that are averaged
 SMALLEST = 1e-300  # weight of a pair whose logarithm is taken
 
 
@@ -53,27 +58,36 @@ class VariationalFits:
         """Solve d log evidence / d log prior_sd = 0 by the secant rule from MacKay's first step; the fit is then there.
 
         The slope of the log evidence is that of its bound (MacKay 1992), with the log-normal prior's. HIGHEST_SD is
-        found where it still rises there.
+        found where it still rises there, LOWEST_SD where it already falls.
         """
-        highest = float(np.log(HIGHEST_SD))
-        position, before, step = min(float(np.log(first)), highest), (np.nan, np.nan), 1e-2
+        ends = {float(np.log(sd)): sd for sd in (LOWEST_SD, HIGHEST_SD)}
+        lowest, highest = ends
+
+        def ends_at(position: float, slope: float, level: float) -> bool:
+            beyond = (position == highest and slope > 0) or (position == lowest and slope < 0)
+            return beyond or abs(slope) < level
+
+        position, before, step = float(np.clip(np.log(first), lowest, highest)), (np.nan, np.nan), 1e-2
         for _ in range(SCALE_STEPS):
-            sd = HIGHEST_SD if position == highest else float(np.exp(position))
+            sd = ends.get(position, float(np.exp(position)))
             within = min(1e-3, 0.1 * abs(step))
             slope, first_step = self._evidence_slope(self.fit(sd, within), sd)
-            if abs(slope) < 1e-6 * self.problem.n_items or (position == highest and slope > 0):
-                if within > 100 * self.tolerance:
-                    self.fit(sd)
+            level = 1e-6 * self.problem.n_items
+            if ends_at(position, slope, level) and within > 100 * self.tolerance:
+                slope, first_step = self._evidence_slope(self.fit(sd), sd)  # what a rough fit says may be chance
+                level *= 10
+            if ends_at(position, slope, level):
                 return sd
             secant = -slope * (position - before[0]) / (slope - before[1]) if slope != before[1] else np.nan
             step = float(np.clip(secant if np.isfinite(secant) else first_step, -0.7, 0.7))
-            before, position = (position, slope), min(position + step, highest)
+            before, position = (position, slope), float(np.clip(position + step, lowest, highest))
         self.converged = False
         return sd
 
     def mix_over_scales(self, sd: float) -> Mixed | None:
         """Return the moments of x over scales, of which sd is the likeliest; see mix_over_scales. None where sd is
-        HIGHEST_SD, which then stands for all, or where there are none, which counts as not converged.
+        HIGHEST_SD, which then stands for all, or where there are none, which counts as not converged. None is below
+        LOWEST_SD.
 
         The fit is at sd before and after. The others begin with it alone, so that they end alike, whatever the start.
         """
@@ -89,7 +103,7 @@ class VariationalFits:
                 return None
             return self._evidence_slope(found, scale)[0], found.state.x, lambda: found.whole_covariance
 
-        mixed = mix_over_scales(mode, fit)
+        mixed = mix_over_scales(mode, fit, float(np.log(LOWEST_SD)))
         self.nearest = likeliest
         self.converged &= mixed is not None
         return mixed

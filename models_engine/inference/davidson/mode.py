@@ -29,7 +29,7 @@ __all__ = [
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 MAX_DENSE_ITEMS = 2_000  # up to here a dense Cholesky factor is quicker than sparse products, and covariances exact
-FEW_POINTS, MAX_FEW_SD = 15, 2.2  # Gauss-Hermite nodes, and up to which standard deviation of a margin they serve
+FEW_POINTS, MAX_FEW_SD = 15, 1.2  # Gauss-Hermite nodes, and up to which standard deviation of a margin they serve
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,9 +174,10 @@ class DavidsonProblem:
 def count_points(variance: Floats) -> int:
     """Return how many nodes average a logistic function over margins of these variances.
 
-    Few serve by Gauss-Hermite; for wider margins equidistant ones, at most 1.2 logits apart from -6 to 6 standard
-    deviations. Averages of the function and of its derivatives must fit together: where they don't, the steps of
-    find_nearest_gaussian, which take both, end at no maximum of the bound.
+    Few serve by Gauss-Hermite (at widths of 2 they would move a learned scale by some .0005); for wider margins
+    equidistant ones, at most 1.2 logits apart from -6 to 6 standard deviations. Averages of the function and of its
+    derivatives must fit together: where they don't, the steps of find_nearest_gaussian, which take both, end at no
+    maximum of the bound.
     """
     widest = np.sqrt(variance.max(initial=0.0))
     if widest <= MAX_FEW_SD:

@@ -15,6 +15,7 @@ Fit = Callable[[float], tuple[float, Floats, Callable[[], Floats]] | None]
 NEARLY_KNOWN = 0.2  # standard deviation of log prior_sd up to which x changes along a line in it
 PROBE = 0.1  # step of log prior_sd for its curvature
 SPACING = 1.0  # of nodes, in standard deviations of log prior_sd
+LEAST_APART = 1e-6  # of nodes, in their usual distance
 LOW = -6.0  # log density, that of the mode 0, below which there are no nodes
 HIGH = 1.0  # log density of a node, that of the mode 0, that refutes the mode
 MAX_NODES = 12  # on each side
@@ -59,12 +60,14 @@ class ScaleMixture:
         return Mixed(mean, self.second / self.weight - np.outer(mean, mean), along)
 
 
-def mix_over_scales(mode: float, fit: Fit) -> Mixed | None:
+def mix_over_scales(mode: float, fit: Fit, lowest: float = -np.inf) -> Mixed | None:
     """Return the moments of x, the scale integrated; None where a fit is not found, or where the density is greater by
     more than e-fold elsewhere, so that nothing is known of the scale.
 
     mode: log prior_sd of the greatest density p(log prior_sd | labels).   fit: of a log prior_sd, the slope of the log
     density there, x (n,) and how to compute its covariance (n, n); None where it is not found, which ends all.
+    lowest: log prior_sd below which the density is 0. Where it still falls at the mode, which is then there, a scale is
+    nearly known that it leaves within NEARLY_KNOWN, and the mode stands for all.
     A nearly known scale adds its variance times the square of what x changes by log prior_sd, both told by a second fit
     PROBE above, to the covariance at the mode, which gives standard deviations within 2% on average of what nodes give.
     Otherwise there are nodes, a standard deviation apart, as far as the density matters. Its log is the integral of its
@@ -74,16 +77,30 @@ def mix_over_scales(mode: float, fit: Fit) -> Mixed | None:
     if likeliest is None or beside_it is None:
         return None
     (slope, x, covariance), (ahead, moved, _) = likeliest, beside_it
-    deviation = np.sqrt(PROBE / max(slope - ahead, PROBE / 4))  # at most 2, twice that of the prior
+    deviation = float(np.sqrt(PROBE / max(slope - ahead, PROBE / 4)))  # at most 2, twice that of the prior
+    if mode <= lowest:
+        deviation = 1 / (1 / deviation + max(-slope, 0.0))
+        if deviation <= NEARLY_KNOWN:
+            return Mixed(x, covariance(), np.zeros(len(x)))
     if deviation <= NEARLY_KNOWN:
         along = deviation * (moved - x) / PROBE
         return Mixed(x, covariance() + np.outer(along, along), along)
-    mixture = ScaleMixture(len(x))
-    mixture.add(1.0, 0.0, x, covariance())
+    mixture, spacing = ScaleMixture(len(x)), SPACING * deviation
+    if mode - lowest < spacing:  # a density that is cut off where it matters
+        spacing /= 2
+
+    def below(position: float) -> float:  # the next node, or the end
+        return float(np.clip((position - lowest) / spacing, 0.0, 1.0))
+
+    mixture.add((1 + below(mode)) / 2, 0.0, x, covariance())
     beside = mode + PROBE, ahead
-    for step in (SPACING * deviation, -SPACING * deviation):
+    for way in (1, -1):
         last, before, density = (mode, slope), beside, 0.0
         for _ in range(MAX_NODES):
+            apart = 1.0 if way > 0 else below(last[0])
+            if apart < LEAST_APART:
+                break
+            step = way * spacing * apart
             position = last[0] + step
             bend = (last[1] - before[1]) / (last[0] - before[0])
             if density + step * last[1] + step**2 * bend / 2 < LOW:  # the next node's, were the slope a line
@@ -96,7 +113,8 @@ def mix_over_scales(mode: float, fit: Fit) -> Mixed | None:
             density += _integrate(last, node, before)
             if density > HIGH:
                 return None
-            mixture.add(float(np.exp(density)), position - mode, x, covariance())
+            share = 1.0 if way > 0 else (apart + below(position)) / 2  # the trapezoidal rule's
+            mixture.add(share * float(np.exp(density)), position - mode, x, covariance())
             if last[0] == mode:
                 beside = node
             last, before = node, last

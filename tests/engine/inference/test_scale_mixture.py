@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.stats import gumbel_l, norm
+from scipy.stats import gumbel_l, norm, truncnorm
 
 from models_engine.inference.davidson.scale_mixture import mix_over_scales
 
@@ -69,3 +69,22 @@ def test_a_density_that_is_greater_elsewhere_has_no_average():
 
     assert mix_over_scales(-1.0, fit) is None
     assert mix_over_scales(2.0, fit) is not None
+
+
+@pytest.mark.parametrize("deviation", [0.45, 1.0])
+@pytest.mark.parametrize("above", [-1.0, -0.3, 0.0, 0.05, 0.4, 1.7, 2.5])
+def test_a_density_that_ends_has_the_moments_of_what_is_left(deviation, above):
+    """above: where the normal density has its top, in standard deviations from its end; below 0 the mode is there."""
+    fit, end = fit_for(norm(above * deviation, deviation), np.array([1.0, -2.0])), truncnorm(-above, np.inf, above, 1)
+    mean, covariance, along = mix_over_scales(max(above, 0.0) * deviation, fit, lowest=0.0)
+    assert_allclose(mean[0] / deviation, end.mean(), atol=0.05)
+    assert_allclose(mean[1], -2 * mean[0])
+    assert_allclose(along[0] / deviation, end.std(), rtol=0.09)
+    assert_allclose(covariance[0, 0] - SPREAD[0, 0], along[0] ** 2, rtol=1e-6)
+
+
+def test_a_density_that_falls_at_once_leaves_its_end():
+    found = mix_over_scales(0.0, fit_for(norm(-6.0, 1.0), np.array([1.0, -2.0])), lowest=0.0)
+    assert_allclose(found.mean, 0)
+    assert_allclose(found.covariance, SPREAD)
+    assert_allclose(found.along, 0)

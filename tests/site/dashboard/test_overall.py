@@ -78,7 +78,8 @@ def test_the_page_has_podium_table_and_weights(fitted, alice, vera):
         assert rows_shown(html) == [f"item-{n}" for n in range(6)]
         assert html.count('class="podium-step') == 3
         assert "75%" in html
-        assert "leads so far" in html or "is first" in html
+        # Answers that all agree leave a learned scale open, and with it the total of two criteria that disagree.
+        assert re.search(r"leads so far|is first|No leader yet", html)
         assert html.count(" · chance to be first ") == 3
     assert "Set the weights" not in html
 

@@ -10,6 +10,7 @@ from annotate.criteria import Criterion
 from annotate.dashboard.trust.reliability import Coefficient, Reliability
 from annotate.fitting import reliability, scheduling
 from annotate.fitting import run as fitting_run
+from annotate.fitting.arrays import stored_posterior
 from annotate.fitting.reading import read_labels
 from annotate.models import Evaluation, FitState, Label, Project
 from models_engine.errors import Cancelled
@@ -54,12 +55,13 @@ def go_on(*_) -> bool:
 
 
 def test_the_fit_keeps_the_share_of_true_variance(project):
-    """By its definition, from the published utilities: var(m) / (var(m) + mean(sd^2))."""
+    """By its definition, from the published utilities: var(m) / (var(m) + mean(sd^2)), sd at a known scale."""
     fit = fitted(project)
     utility, sd = np.array(fit.estimates.values_list("utility", "sd")).T
     n = len(utility)
     signal = sum((one - utility.mean()) ** 2 for one in utility) / n
-    noise = sum(one**2 for one in sd) / n
+    open_scale = stored_posterior(fit)[0].along_scale  # moves all alike
+    noise = (sum(one**2 for one in sd) - sum(one**2 for one in open_scale)) / n
     kept = fit.diagnostics["reliability"]
     assert kept["value"] == pytest.approx(signal / (signal + noise), rel=1e-9)
     assert kept["separation"] == pytest.approx(np.sqrt(signal / noise), rel=1e-9)

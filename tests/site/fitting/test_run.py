@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from django.db import connection
 from django.db.models import F
+from scipy.special import log_expit
 
 from annotate.core.stored_messages import render_message
 from annotate.criteria import Criterion
@@ -29,6 +30,7 @@ from models_engine.estimators.base import EstimatorEntry
 from models_engine.estimators.bradley_terry import BradleyTerry
 from models_engine.estimators.collaborative.gp import CollaborativeGP
 from models_engine.estimators.table import ESTIMATORS
+from models_engine.inference.davidson.learned_scale import LOWEST_SD
 from models_engine.models import AnnotatorEstimate, Estimate, Fit
 from models_engine.posterior import GaussianPosterior
 from tests.conftest import NOW, make_annotator, make_items
@@ -228,11 +230,18 @@ def test_an_item_never_compared_keeps_the_prior_and_stands_alone(project, crowd)
     fit = fit_now(project)
     rows = rows_of(fit)
     assert fit.n_parts == 4
+    rng = np.random.default_rng(0)  # the scale's posterior by its prior's draws, weighted by the 3 of 4 answers each
+    sds = 1.5 * np.exp(rng.standard_normal(400_000))
+    sds = sds[sds >= LOWEST_SD]
+    utilities = sds * rng.standard_normal((6, len(sds)))
+    margins, alone = np.diff(utilities[:3], axis=0), utilities[-1] - utilities.mean(axis=0)
+    likelihood = np.exp((3 * log_expit(-margins) + log_expit(margins)).sum(axis=0))
+    expected = np.sqrt(np.average(alone**2, weights=likelihood))
     for item in items[3:]:
         row = rows[item.pk]
         assert (row.n_comparisons, row.rank, row.rank_low, row.rank_high, row.next_state) == (0, 1, 1, 1, "last")
         assert row.utility == pytest.approx(0, abs=1e-9)
-        assert row.sd == pytest.approx(BradleyTerry().prior_sd, rel=0.2)
+        assert row.sd == pytest.approx(expected, rel=0.06)
         assert (row.score, row.score_low, row.score_high, row.rank_class, row.highest_class) == (None,) * 5
     assert len({rows[item.pk].part for item in items}) == 4
 

@@ -10,12 +10,14 @@ from django.test import Client
 from django.urls import reverse
 
 from annotate.criteria import Criterion
+from annotate.fitting.arrays import stored_posterior
 from annotate.models import Annotator, Label, Project, ResultsLink
 from annotate.publishing.methods.citation import software, software_bibtex
 from annotate.publishing.methods.mathml import mathml, readable
 from annotate.publishing.methods.queries import methods_of
 from models_engine.estimators.methods import METHODS
 from models_engine.estimators.table import ESTIMATORS
+from models_engine.models import Fit
 from tests.conftest import NOW, make_annotator
 from tests.paths import ROOT
 from tests.site.api_client import Api
@@ -38,7 +40,10 @@ def fitted(project):
 
 def test_the_page_tells_how_the_ranking_was_computed(fitted, vera):
     found = methods_of(Criterion(fitted))
-    assert {one.name: one.value for one in found.fitted}["prior_sd"] == "1.5"
+    learned = float({one.name: one.value for one in found.fitted}["prior_sd"])
+    posterior, _arrays = stored_posterior(Fit.objects.get(project_id=fitted.pk))
+    assert learned == pytest.approx(posterior.prior_sd, rel=1e-3)
+    assert 0.75 <= learned <= 6
     assert {one.name for one in found.versions} == {"crowdrank", "python", "numpy", "scipy"}
     assert (found.counts.counted, found.counts.voided) == (28, {"undone": 2})
     html = page(signed_in(vera), fitted, "methods")
@@ -47,6 +52,7 @@ def test_the_page_tells_how_the_ranking_was_computed(fitted, vera):
         "Bradley–Terry",
         "One task in 10 was an attention check.",
         "28 answers about 6 items were analysed.",
+        "Scales that are not set are learned from the labels",
         "@article{bradley1952,",
         "@misc{crowdrank,",
     ):

@@ -293,3 +293,41 @@ def test_the_r_script_agrees_on_pairs_best_and_worst_and_shared_places(tmp_path,
     done = subprocess.run(["Rscript", "--vanilla", str(tmp_path / "analysis.R")], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "within the tolerance of 0.0001" in done.stdout
+
+
+@pytest.mark.embedded
+@pytest.mark.process
+def test_the_r_script_gives_way_to_the_mode_where_nothing_is_known_of_the_scale(tmp_path):
+    """A chain of ten items that all agree about; see test_bradley_terry."""
+    if shutil.which("Rscript") is None:
+        pytest.skip("Rscript is not on the PATH; on Debian: apt-get install --no-install-recommends r-base-core")
+    left = np.repeat(np.arange(9), 5)
+    data = Comparisons.from_pairs(left, left + 1, np.ones(len(left)), n_items=10)
+    names = [f"item{i}" for i in range(10)]
+    record = write_record(tmp_path, data, names, list("a"), FitSpec("BradleyTerry", {}), about={})
+    assert record["hyperparameters"]["prior_sd"] == 1.5
+    (tmp_path / "analysis.R").write_text(r_script(record), encoding="utf-8")
+    done = subprocess.run(["Rscript", "--vanilla", str(tmp_path / "analysis.R")], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "within the tolerance of 0.0001" in done.stdout
+
+
+@pytest.mark.embedded
+@pytest.mark.process
+@pytest.mark.parametrize(("apart", "n_labels"), [(0.0, 40), (0.0, 2_000), (1.6, 60), (1.3, 200)])
+def test_the_r_script_agrees_where_items_are_as_alike_as_the_lowest_scale_or_nearly(tmp_path, apart, n_labels):
+    """At the lowest scale with and without an average over what is above, and not far above it."""
+    if shutil.which("Rscript") is None:
+        pytest.skip("Rscript is not on the PATH; on Debian: apt-get install --no-install-recommends r-base-core")
+    rng, n = np.random.default_rng(2), 12
+    sets = np.array([rng.choice(n, 2, replace=False) for _ in range(n_labels)])
+    seen = np.linspace(-apart, apart, n)[sets] + rng.gumbel(size=sets.shape)
+    data = Comparisons.from_pairs(sets[:, 0], sets[:, 1], (seen[:, 0] > seen[:, 1]).astype(float), n_items=n)
+    names = [f"item{i}" for i in range(n)]
+    record = write_record(tmp_path, data, names, list("a"), FitSpec("BradleyTerry", AVERAGED), about={})
+    assert 0.75 <= record["hyperparameters"]["prior_sd"] < 1.2
+    assert (record["hyperparameters"]["prior_sd"] == 0.75) == (apart == 0)
+    (tmp_path / "analysis.R").write_text(r_script(record), encoding="utf-8")
+    done = subprocess.run(["Rscript", "--vanilla", str(tmp_path / "analysis.R")], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "within the tolerance of 0.0001" in done.stdout

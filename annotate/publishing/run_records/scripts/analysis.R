@@ -66,11 +66,11 @@ losses <- total_of(pairs[, 4] * ifelse(tied, 0, 1 - share))
 ties <- total_of(pairs[, 4] * tied)
 total <- wins + losses + ties
 has_tie <- sum(ties) > 0
-is_mode <- inference == "map" || n > 2000
+is_mode <- inference == "map" || n > (if (inference == "auto") 500 else 2000)
 if (is_mode && is.na(prior_sd)) prior_sd <- learned_sd
 
 # --- Nodes for the standard normal distribution: 15 of Gauss and Hermite (Golub & Welsch 1969) for margins of a
-# --- standard deviation of at most 2.2, else equidistant ones, at most 1.2 logits apart -------------------------------
+# --- standard deviation of at most 1.2, else equidistant ones, at most 1.2 logits apart -------------------------------
 
 hermite <- function(m) {
   off <- sqrt(seq_len(m - 1))
@@ -87,7 +87,7 @@ equidistant <- function(m) {
 rule <- if (is_mode) list(nodes = 0, weights = 1) else hermite(15)
 widen <- function(variance) {  # never fewer than before, so that steps settle
   widest <- sqrt(max(variance, 0))
-  enough <- if (widest > 2.2) 1 + 2^ceiling(log2(10 * widest)) else 1
+  enough <- if (widest > 1.2) 1 + 2^ceiling(log2(10 * widest)) else 1
   if (enough > length(rule$nodes)) rule <<- equidistant(enough)
 }
 
@@ -165,7 +165,8 @@ fit_at <- function(prior_sd) {
 }
 
 # --- The prior's standard deviation: the likeliest, and the average over nodes around it, a standard deviation of its
-# --- logarithm apart; the log evidence is the integral of its slopes, quadratic between nodes --------------------------
+# --- logarithm apart, by the trapezoidal rule where they end at the lowest; the log evidence is the integral of its
+# --- slopes, quadratic between nodes ------------------------------------------------------------------------------------
 
 integral <- function(x, y) {  # over the first two of three points, of the quadratic through all
   bend <- ((y[3] - y[2]) / (x[3] - x[2]) - (y[2] - y[1]) / (x[2] - x[1])) / (x[3] - x[1])
@@ -174,16 +175,24 @@ integral <- function(x, y) {  # over the first two of three points, of the quadr
 if (is.na(prior_sd)) {
   slope_at <- function(position) fit_at(exp(position))
   highest <- log(6)  # the likeliest is at most this, which then stands for all
-  mode <- if (slope_at(highest) > 0) highest else
-    uniroot(slope_at, c(-1, highest), extendInt = "downX", tol = 1e-10)$root
+  lowest <- log(0.75)  # and nothing is below this
+  central <- log(1.5)  # from where the search goes up or down
+  mode <- if (slope_at(central) > 0) {
+    if (slope_at(highest) > 0) highest else uniroot(slope_at, c(central, highest), tol = 1e-10)$root
+  } else {
+    if (slope_at(lowest) < 0) lowest else uniroot(slope_at, c(lowest, central), tol = 1e-10)$root
+  }
   beside <- c(mode + 0.1, slope_at(mode + 0.1))
   at_mode <- c(mode, slope_at(mode))
   deviation <- sqrt(0.1 / max(at_mode[2] - beside[2], 0.025))
+  if (mode == lowest) deviation <- 1 / (1 / deviation + max(-at_mode[2], 0))
   if (deviation > 0.2 && mode < highest) {  # else the mean at the likeliest stands
     likeliest <- list(f, log_nu, weights)
-    sum_of_weights <- 1
-    sum_of_f <- f
-    for (step in c(deviation, -deviation)) {
+    spacing <- if (mode - lowest < deviation) deviation / 2 else deviation
+    below <- function(position) min(max((position - lowest) / spacing, 0), 1)
+    sum_of_weights <- (1 + below(mode)) / 2
+    sum_of_f <- sum_of_weights * f
+    for (way in c(1, -1)) {
       f <- likeliest[[1]]
       log_nu <- likeliest[[2]]
       weights <- likeliest[[3]]
@@ -191,12 +200,16 @@ if (is.na(prior_sd)) {
       before <- beside
       density <- 0
       for (number in 1:12) {
+        apart <- if (way > 0) 1 else below(last[1])
+        if (apart < 1e-6) break
+        step <- way * spacing * apart
         bend <- (last[2] - before[2]) / (last[1] - before[1])
         if (density + step * last[2] + step^2 * bend / 2 < -6) break
         node <- c(last[1] + step, slope_at(last[1] + step))
         density <- density + integral(c(last[1], node[1], before[1]), c(last[2], node[2], before[2]))
-        sum_of_weights <- sum_of_weights + exp(density)
-        sum_of_f <- sum_of_f + exp(density) * f
+        weight <- exp(density) * (if (way > 0) 1 else (apart + below(node[1])) / 2)
+        sum_of_weights <- sum_of_weights + weight
+        sum_of_f <- sum_of_f + weight * f
         if (number == 1) beside <- node
         before <- last
         last <- node
