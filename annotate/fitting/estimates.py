@@ -59,8 +59,16 @@ def centred_utilities(posterior: BasePosterior, labels: RankedItems) -> tuple[Fl
     utility, deviation, parts = posterior.utilities().copy(), posterior.standard_deviations().copy(), labels.parts()
     for part, items in labels.ranked_parts():
         utility[parts == part] -= utility[items].mean()
-        deviation[items] = posterior.restrict(items).standard_deviations()
+        deviation[items] = deviations_of_part(posterior, items)
     return utility, deviation
+
+
+def deviations_of_part(posterior: BasePosterior, items: Ints) -> Floats:
+    """Return the standard deviations of a part's utilities around their mean, (n_items,). An item whose rivals are all
+    retired keeps that around the mean of all items: around itself it would seem to be known for certain."""
+    return (
+        posterior.standard_deviations()[items] if len(items) == 1 else posterior.restrict(items).standard_deviations()
+    )
 
 
 def score_arrays(posterior: BasePosterior, labels: RankedItems) -> dict[str, NDArray[np.float32]]:
@@ -104,7 +112,7 @@ def estimates_of_part(
 ) -> list[Estimate]:
     """Return rows in rank order. The draws behind the ranks come from a seed, so that equal labels give equal rows."""
     own = posterior.restrict(items)
-    mean, deviation = own.utilities(), own.standard_deviations()
+    mean, deviation = own.utilities(), deviations_of_part(posterior, items)
     check_finite(columns.item_ids[items], mean, deviation)
     rng = np.random.default_rng(columns.fit.seed)
     ranks = own.rank_summary(LEVEL, project.top_k, rng=rng, n_samples=n_draws)

@@ -146,4 +146,4 @@ def test_one_point_is_too_early(alice, project):
     one = {"number": 1, "n_labels": 40, "n_items": 6, "width": 40.0, "tau": 1.0, "n_changed": 0, "changes": []}
     fit = spread_fit(project, list(project.items.all()))
     Fit.objects.filter(pk=fit.pk).update(diagnostics={"settling": {"k": 3, "n_parts": 1, "points": [one]}})
-    assert "Too early to say: it takes at least 5 fits" in page(signed_in(alice), project, "trust")
+    assert "Too early to say: that takes at least 5 fits" in page(signed_in(alice), project, "trust")

@@ -2,6 +2,7 @@
 
 import random
 from datetime import timedelta
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -13,10 +14,10 @@ from annotate.labelling.actions import Answer, record_label
 from annotate.labelling.item_sets import items_of_key
 from annotate.models import AskedBy, Context, Item, ItemSet, Policy, Presentation, Project, SuggestedSet
 from annotate.projects.actions import change_project
-from models_engine.models import Fit
+from models_engine.models import Estimate, Fit
 from tests.conftest import NOW, make_annotator, make_items
 from tests.site.factories import make_fit
-from tests.site.fitting.test_run import fit_now
+from tests.site.fitting.test_run import answer_pairs, fit_now
 from tests.site.labelling.test_labels import counts_are_true
 
 
@@ -50,6 +51,18 @@ def test_the_best_are_sought_around_their_edge(project):
     assert np.median(np.abs(places - 4.5)) < 4, "the fifth and sixth are what is open"
     times = min(project.overlap, suggestions.MAX_TIMES)
     assert len({tuple(pair) for pair in found}) * times == len(found), "so few are asked again"
+
+
+def test_an_item_whose_only_rival_was_retired_is_no_hindrance(project):
+    crowd, items = [make_annotator(project, f"Otter {n}") for n in range(2)], list(project.items.order_by("pk"))
+    answer_pairs(crowd, [items[:2], *pairwise(items[2:12])], lambda a, b: 1)
+    Item.objects.filter(pk=items[1].pk).update(retired_at=NOW)
+    fit = fit_now(project)
+    alone = Estimate.objects.get(fit=fit, item_id=items[0].pk)
+    assert (alone.n_comparisons, alone.rank_high) == (2, 1)
+    assert alone.sd > 0.5
+    assert alone.low < alone.utility - alone.sd < alone.utility + alone.sd < alone.high
+    assert suggested(project, fit)
 
 
 @pytest.mark.parametrize("shares", [[50, 50], [25, 50, 25]])
