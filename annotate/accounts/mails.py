@@ -45,6 +45,26 @@ def send_personal_link(*, project: Project, by: User, name: str, address: str, l
     )
 
 
+def send_reminder(
+    *,
+    project: Project,
+    by: User,
+    name: str,
+    address: str,
+    link: str,
+    words: str,
+    n_answered: int,
+    number: int | None,
+) -> None:
+    """Ask somebody on the roster to go on by their own link. Raises what sending raises.
+
+    number: how many answers are asked of each, where that is known.
+    """
+    context = {"project": project, "name": name, "link": link, "words": words}
+    context |= {"n_answered": n_answered, "number": number}
+    send_in_name_of(by, address, _("Will you go on? Your answers on Crowdrank"), "participation/reminder.txt", context)
+
+
 def send_asked_link(*, project: Project, name: str, address: str, link: str) -> None:
     """Send somebody the link that was asked for under their name. Raises what sending raises."""
     EmailMessage(

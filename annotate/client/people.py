@@ -1,7 +1,7 @@
 """Annotators: figures, tags, tastes, cohorts; excluding, erasing, what is kept of one; who came by links."""
 
 from collections.abc import Iterator, Sequence
-from typing import IO, Any, cast
+from typing import IO, Any, Literal, cast
 
 from annotate.client.rows import CohortComparison, TagRow
 from annotate.client.transport import Transport, new_key
@@ -92,9 +92,11 @@ class People(Transport):
     def remove_expected_person(self, project: str, number: int) -> None:
         self.call("DELETE", f"projects/{project}/roster/{number}/")
 
-    def invite_expected_people(self, project: str, words: str = "", *, again: bool = False) -> list[dict[str, Any]]:
-        """Send links by e-mail to up to 100 people not written to yet, or `again` to those who have not come."""
-        body = {"words": words, "again": again}
+    def invite_expected_people(
+        self, project: str, words: str = "", *, to: Literal["new", "missing", "unfinished"] = "new"
+    ) -> list[dict[str, Any]]:
+        """Send links by e-mail to up to 100 people: those not written to yet, who have not come, or not finished."""
+        body = {"words": words, "to": to}
         sent = self.call("POST", f"projects/{project}/roster/invitations/", body=body, key=new_key())
         return cast(list[dict[str, Any]], sent["results"])
 

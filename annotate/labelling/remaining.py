@@ -1,10 +1,13 @@
-"""How many answers one annotator can give at most, in a project small enough for that to matter."""
+"""How many answers one annotator can give at most, and which sets lack somebody, in a project small enough for that to
+matter."""
 
 from itertools import islice
 
+from django.db.models import Q
+
 from annotate.labelling import choosing, item_sets, special_tasks
 from annotate.labelling.plan.queries import is_endless
-from annotate.models import Annotator
+from annotate.models import Annotator, Project
 
 MAX_COUNTED_SETS = 500  # sets; with more, nobody is near the end
 
@@ -26,10 +29,30 @@ def n_free_sets(annotator: Annotator) -> int | None:
         planned = project.item_sets.filter(place__isnull=False, n_taken__lt=project.overlap)
         n = planned.filter(~item_sets.already_shown_to(annotator))[: MAX_COUNTED_SETS + 1].count()
         return n if n <= MAX_COUNTED_SETS else None
+    keys = possible_keys(project)
+    return None if keys is None else len(keys - choosing.blocked_keys(project, annotator))
+
+
+def possible_keys(project: Project) -> set[str] | None:
+    """Return every set of active items that a project without a plan may show; None where there are too many."""
     active = list(project.items.filter(retired_at=None).values_list("pk", "context_id")[: 2 * MAX_COUNTED_SETS + 1])
     keys = {
         item_sets.set_key(items) for items in islice(choosing.possible_sets(active, project.k), MAX_COUNTED_SETS + 1)
     }
-    if len(keys) > MAX_COUNTED_SETS or len(active) > 2 * MAX_COUNTED_SETS:
+    return None if len(keys) > MAX_COUNTED_SETS or len(active) > 2 * MAX_COUNTED_SETS else keys
+
+
+def keys_with_room(project: Project) -> set[str] | None:
+    """Return the sets that lack an annotator, whoever it may be; None where there are too many to look at, or where a
+    project without a plan asks several kinds of task. A task that somebody has open counts as answered."""
+    sets = project.item_sets
+    if not project.has_plan:
+        keys = None if project.further_tasks else possible_keys(project)
+        unfit = Q(n_taken__gte=project.overlap) | Q(item_sets.is_check())
+        return None if keys is None else keys - set(sets.filter(unfit).values_list("key", flat=True))
+    free = sets.filter(~item_sets.is_check(), place__isnull=False, n_taken__lt=project.overlap)
+    found = list(free.values_list("key", flat=True)[: MAX_COUNTED_SETS + 1])
+    if len(found) > MAX_COUNTED_SETS:
         return None
-    return len(keys - choosing.blocked_keys(project, annotator))
+    active = set(project.items.filter(retired_at=None).values_list("pk", flat=True))
+    return {key for key in found if active.issuperset(item_sets.items_of_key(key))}

@@ -72,6 +72,15 @@ class EventVerb(StrEnum):
             "invited %(sent)s person by e-mail to take part", "invited %(sent)s people by e-mail to take part", "sent"
         ),
     )
+    ANNOTATORS_REMINDED = (
+        "annotators reminded",
+        _("Annotators: reminded"),
+        ngettext_lazy(
+            "reminded %(sent)s person by e-mail who has not finished",
+            "reminded %(sent)s people by e-mail who have not finished",
+            "sent",
+        ),
+    )
     CODE_USED = "code used", _("Annotators: code used"), _("marked the code %(code)s as used")
     JOIN_LINK_REPLACED = "join link replaced", _("Link: join link replaced"), _("replaced the join link")
     PERSONAL_LINK_ASKED = (

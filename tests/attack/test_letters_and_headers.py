@@ -33,6 +33,7 @@ def letters(project, alice) -> dict:
         "invitation of an account": lambda: mails.send_invitation(by=alice, role="member", has_account=True, **to),
         "join link": lambda: mails.send_join_link(by=alice, words=words, **to),
         "personal link": lambda: mails.send_personal_link(by=alice, name=words, words=words, **to),
+        "reminder": lambda: mails.send_reminder(by=alice, name=words, words=words, n_answered=1, number=2, **to),
         "asked link": lambda: mails.send_asked_link(name=words, **to),
     }
 

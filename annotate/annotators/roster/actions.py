@@ -1,20 +1,22 @@
 """Changes the roster: adding and removing people, joining by a personal link, sending links by e-mail."""
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from smtplib import SMTPException
+from typing import Any
 
 from django.db.models import F
 from django.http import HttpRequest
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotate import access
 from annotate.accounts import mails
+from annotate.annotators.roster.queries import Group, to_write_to
 from annotate.annotators.roster.table import NewPerson
+from annotate.annotators.roster.unfinished import answers_asked
 from annotate.audit import record_event
 from annotate.core import rate_limits
 from annotate.core.errors import RateLimited, UserError
@@ -110,32 +112,52 @@ def shown_link(request: HttpRequest, project: Project, person: ExpectedPerson) -
 
 
 def send_links(
-    request: HttpRequest, project: Project, actor: User, people: Iterable[ExpectedPerson], words: str
+    request: HttpRequest, project: Project, actor: User, to: Group, words: str, now: datetime
 ) -> list[SentLink]:
-    """Send each of these people their personal link, and note when; at most MAX_MESSAGES of them."""
-    sent = [send_link(request, project, actor, person, words) for person in list(people)[:MAX_MESSAGES]]
-    left = [one.person.pk for one in sent if one.ok]
-    if left:
-        now = timezone.now()
-        ExpectedPerson.objects.filter(pk__in=left).update(invited_at=now, n_invitations=F("n_invitations") + 1)
-        record_event(project, actor, EventVerb.ANNOTATORS_INVITED, now, sent=len(left))
+    """Send the group's people their personal links, and note when; at most MAX_MESSAGES of them. Raises CannotGoOn."""
+    people = to_write_to(project, to, now)[:MAX_MESSAGES]
+    number = answers_asked(project) if to == Group.UNFINISHED else None
+    letter = Letter(project, actor, to, words, number)
+    sent = [send_link(request, letter, person, now) for person in people]
+    if n := sum(one.ok for one in sent):
+        verb = EventVerb.ANNOTATORS_REMINDED if to == Group.UNFINISHED else EventVerb.ANNOTATORS_INVITED
+        record_event(project, actor, verb, now, sent=n)
     return sent
 
 
-def send_link(request: HttpRequest, project: Project, actor: User, person: ExpectedPerson, words: str) -> SentLink:
+@dataclass(frozen=True)
+class Letter:
+    """What all messages of one sending share.   number: how many answers a reminder says are asked of each."""
+
+    project: Project
+    by: User
+    to: Group
+    words: str
+    number: int | None
+
+    def send(self, person: ExpectedPerson, link: str) -> None:
+        given: dict[str, Any] = {"project": self.project, "by": self.by, "words": self.words, "link": link}
+        given |= {"name": person.name, "address": person.email}
+        if self.to == Group.UNFINISHED:
+            n: int = person.n_answered  # type: ignore[attr-defined]  # annotated by unfinished
+            mails.send_reminder(**given, n_answered=n, number=self.number)
+        else:
+            mails.send_personal_link(**given)
+
+
+def send_link(request: HttpRequest, letter: Letter, person: ExpectedPerson, now: datetime) -> SentLink:
     try:
-        rate_limits.check_rate_limit(request, "invite-annotators", who=str(actor.pk))
-        mails.send_personal_link(
-            project=project,
-            by=actor,
-            name=person.name,
-            address=person.email,
-            link=personal_link(request, person),
-            words=words,
-        )
+        rate_limits.check_rate_limit(request, "invite-annotators", who=str(letter.by.pk))
     except RateLimited as refusal:
         return SentLink(person, _("not sent. %(why)s") % {"why": refusal})
+    mine = ExpectedPerson.objects.filter(pk=person.pk, invited_at=person.invited_at)
+    if not mine.update(invited_at=now, n_invitations=F("n_invitations") + 1):
+        return SentLink(person, _("not sent: somebody else has just written to them."))
+    try:
+        letter.send(person, personal_link(request, person))
     except (SMTPException, OSError):
-        log.exception("A personal link of project %s could not be sent", project.pk)
+        log.exception("A personal link of project %s could not be sent", letter.project.pk)
+        noted = ExpectedPerson.objects.filter(pk=person.pk, invited_at=now)
+        noted.update(invited_at=person.invited_at, n_invitations=F("n_invitations") - 1)
         return SentLink(person, _("not sent: the mail server refused it. Try this address again later."))
     return SentLink(person, _("on its way."), ok=True)

@@ -95,8 +95,12 @@ class ExpectedAdded(serializers.Serializer):
 
 
 class LinkMessage(StrictSerializer):
-    again = serializers.BooleanField(
-        required=False, default=False, help_text="To those who were written to and have not come, not to new ones."
+    to = serializers.ChoiceField(
+        choices=[one.value for one in queries.Group],
+        required=False,
+        default=queries.Group.NEW.value,
+        help_text="`new`: who was never written to. `missing`: who was, and has not come. `unfinished`: who has joined "
+        "and has not given the answers asked of each, and can go on; 409 while the project takes no answers.",
     )
     words = serializers.CharField(max_length=1000, required=False, default="", allow_blank=True)
 
@@ -179,13 +183,16 @@ class RosterInvitations(ApiView):
     @extend_schema(operation_id="roster_invite", parameters=[HEADER], request=LinkMessage, responses={202: LinksSent})
     @idempotent
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Sends their links to up to 100 people who have an address and have not come; says what happened to each."""
+        """Sends their links to up to 100 people of one group who have an address; says what happened to each.
+
+        Nobody gets two messages within an hour. Reminders (`unfinished`) say how much the person has answered.
+        """
         project = access.project_for(request, project_id, access.MANAGE)
         validated_query(request, NoQuery)
         given = validated_body(request, LinkMessage)
-        people = queries.to_write_to(project, again=given["again"])
         plain: Any = request._request
-        results = send_links(plain, project, request.user, people, given["words"])
+        to = queries.Group(given["to"])
+        results = send_links(plain, project, request.user, to, given["words"], timezone.now())
         return Response(LinksSent({"results": results}).data, status=202)
 
 

@@ -5,6 +5,7 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from annotate.annotators.roster.queries import Group
 from annotate.core.errors import UserError
 from annotate.files.decoding import decode_upload
 
@@ -46,6 +47,7 @@ class RosterForm(forms.Form):
 
 
 class MessageForm(forms.Form):
+    to = forms.ChoiceField(choices=[(one.value, one.value) for one in Group], widget=forms.HiddenInput())
     words = forms.CharField(
         label=_("Your message"),
         required=False,

@@ -2,23 +2,37 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
 
 from django.db.models import Count, Q, QuerySet
 
 from annotate.annotators.conflicts.table import NewNeverShown, Who
+from annotate.annotators.roster.unfinished import CannotGoOn, answers_asked, unfinished, why_not_now
 from annotate.models import ConflictOfInterest, ExpectedConflict, ExpectedPerson, Project
 from annotate.participation.joining.expected import without_spaces
+
+PAUSE = timedelta(hours=1)  # nobody gets two messages within it, whoever presses what how often
+
+
+class Group(StrEnum):
+    """To whom links are sent: who was never written to, who was and has not come, who came and has not finished."""
+
+    NEW = "new"
+    MISSING = "missing"
+    UNFINISHED = "unfinished"
 
 
 @dataclass(frozen=True)
 class RosterTotals:
-    """How many people are expected, have joined, have answered; and can be written to, first or again."""
+    """How many people are expected, have joined, have answered; and can be written to now, by group."""
 
     n: int
     joined: int
     answered: int
     new: int  # with an address, never written to
     missing: int  # written to, and not come
+    unfinished: int  # come, and not finished; 0 while nobody can go on
 
 
 def roster(project: Project) -> QuerySet[ExpectedPerson]:
@@ -30,14 +44,19 @@ def roster(project: Project) -> QuerySet[ExpectedPerson]:
     ).order_by("name", "pk")
 
 
-def to_write_to(project: Project, *, again: bool) -> QuerySet[ExpectedPerson]:
-    """Return who has not come and has an address: those never written to, or `again` those who were, longest ago
-    first."""
-    people = project.expected_people.filter(annotator=None).exclude(email="")
-    return people.filter(invited_at__isnull=not again).order_by("invited_at", "name", "pk")
+def to_write_to(project: Project, to: Group, now: datetime) -> list[ExpectedPerson]:
+    """Return the group's people who have an address, longest not written to first; raises CannotGoOn."""
+    if to == Group.UNFINISHED:
+        if why := why_not_now(project, now):
+            raise CannotGoOn(why)
+        people = unfinished(project, answers_asked(project))
+        return [one for one in people if one.invited_at is None or one.invited_at < now - PAUSE]
+    waiting = project.expected_people.filter(annotator=None).exclude(email="")
+    group = {"invited_at": None} if to == Group.NEW else {"invited_at__lt": now - PAUSE}
+    return list(waiting.filter(**group).order_by("invited_at", "name", "pk"))
 
 
-def roster_totals(project: Project) -> RosterTotals:
+def roster_totals(project: Project, now: datetime) -> RosterTotals:
     answered = Q(annotator__labels__voided_at=None, annotator__labels__isnull=False)
     waiting = Q(annotator=None) & ~Q(email="")
     counts = project.expected_people.aggregate(
@@ -45,9 +64,11 @@ def roster_totals(project: Project) -> RosterTotals:
         joined=Count("pk", filter=Q(annotator__isnull=False), distinct=True),
         answered=Count("pk", filter=answered, distinct=True),
         new=Count("pk", filter=waiting & Q(invited_at=None), distinct=True),
-        missing=Count("pk", filter=waiting & Q(invited_at__isnull=False), distinct=True),
+        missing=Count("pk", filter=waiting & Q(invited_at__lt=now - PAUSE), distinct=True),
     )
-    return RosterTotals(**counts)
+    takes_answers = not why_not_now(project, now)
+    n_unfinished = len(to_write_to(project, Group.UNFINISHED, now)) if counts["joined"] and takes_answers else 0
+    return RosterTotals(**counts, unfinished=n_unfinished)
 
 
 def conflict_names(person: ExpectedPerson) -> list[str]:

@@ -30,6 +30,7 @@ from annotate.annotators.roster.actions import (
 from annotate.annotators.roster.courses import import_course
 from annotate.annotators.roster.forms import MessageForm, RosterForm
 from annotate.annotators.roster.table import NewPerson, RosterCheck, read_roster
+from annotate.annotators.roster.unfinished import CannotGoOn, why_not_now
 from annotate.audit import record_export
 from annotate.core import rate_limits
 from annotate.core.errors import UserError
@@ -103,13 +104,15 @@ def roster_page(
     page = Paginator(queries.roster(project), PAGE_SIZE).get_page(request.GET.get("page"))
     refused = preview is not None and (preview.form.errors or preview.problems)
     form = preview.form if preview and preview.form.errors else RosterForm(initial={"table": preview and preview.text})
+    now = timezone.now()
     context = {
         "project": project,
         "page": page,
         "rows": [(one, queries.conflict_names(one), shown_link(request, project, one)) for one in page],
         "shows_links": project.role in access.OWN,
         "courses": courses_of(project),
-        "totals": queries.roster_totals(project),
+        "totals": queries.roster_totals(project, now),
+        "no_reminders": why_not_now(project, now),
         "n_missing_conflicts": len(queries.missing_conflicts(project)),
         "preview": preview,
         "is_ready": bool(preview and preview.people and not refused),
@@ -117,25 +120,30 @@ def roster_page(
         "message": message or MessageForm(),
         "results": results or [],
         "max_messages": MAX_MESSAGES,
-        "now": timezone.now(),
+        "now": now,
     }
+    refused = refused or (message is not None and message.errors)
     return render(request, "annotators/roster.html", context, status=400 if refused else 200)
 
 
 @login_required
 @require_POST
 def send(request: SignedInRequest, project_id: UUID) -> HttpResponse:
-    """Send links to those never written to, or `again` to those who have not come."""
+    """Send links to one group (`to`): who was never written to, who has not come, who has not finished."""
     project = access.project_for(request, project_id, access.MANAGE)
     message = MessageForm(request.POST)
     if not message.is_valid():
         return roster_page(request, project, message=message)
-    people = queries.to_write_to(project, again="again" in request.POST)
-    results = send_links(request, project, request.user, people, message.cleaned_data["words"])
-    if not results:
-        messages.info(request, _("There is nobody to write to: nobody without a link by e-mail has an address."))
+    to, words = queries.Group(message.cleaned_data["to"]), message.cleaned_data["words"]
+    try:
+        results = send_links(request, project, request.user, to, words, timezone.now())
+    except CannotGoOn as refusal:
+        messages.error(request, str(refusal))
         return redirect("expected-people", project.pk)
-    return roster_page(request, project, results=results, message=MessageForm(initial=message.cleaned_data))
+    if not results:
+        messages.info(request, _("There is nobody to write to now. Nobody gets two messages within an hour."))
+        return redirect("expected-people", project.pk)
+    return roster_page(request, project, results=results, message=MessageForm(initial={"words": words}))
 
 
 @login_required

@@ -2,9 +2,11 @@
 
 import csv
 import io
+from datetime import timedelta
 
 import pytest
 from django.core import mail
+from django.db.models import F
 from django.test import Client
 from django.urls import reverse
 
@@ -30,6 +32,11 @@ def check(client, project, table: str, **more):
 
 def expect(project, name="Judge 01", **values) -> ExpectedPerson:
     return ExpectedPerson.objects.create(project=project, name=name, **values)
+
+
+def hours_pass() -> None:
+    """As if the messages so far had been sent two hours earlier."""
+    ExpectedPerson.objects.exclude(invited_at=None).update(invited_at=F("invited_at") - timedelta(hours=2))
 
 
 def tagged(project, name: str, *keys: str) -> Tag:
@@ -115,16 +122,20 @@ def test_links_are_sent_once_and_again_to_those_who_have_not_come(project, owner
     expect(project, "New", email="new@example.org")
     expect(project, "Silent")
     send = reverse("expected-send", args=[project.pk])
-    told = owner.post(send, {"words": "It takes ten minutes."}).content.decode()
+    told = owner.post(send, {"to": "new", "words": "It takes ten minutes."}).content.decode()
     assert told.count("</bdi>: on its way") == 1
     assert "1 joined, 1 answered" in told
     [message] = mail.outbox
     new = ExpectedPerson.objects.get(name="New")
     assert message.to == ["new@example.org"]
     assert all(text in message.body for text in ("Dear New,", new.token, "It takes ten minutes."))
-    owner.post(send)
+    owner.post(send, {"to": "new"})
     assert len(mail.outbox) == 1, "nobody is written to twice by the first button"
-    owner.post(send, {"again": "1"})
+    owner.post(send, {"to": "missing"})
+    assert len(mail.outbox) == 1, "nor by any within an hour"
+    hours_pass()
+    owner.post(send, {"to": "missing"})
+    owner.post(send, {"to": "missing"})
     assert [one.to for one in mail.outbox[1:]] == [["new@example.org"]]
     assert ExpectedPerson.objects.get(name="New").n_invitations == 2
     response = owner.get(reverse("expected-links", args=[project.pk]))
@@ -232,5 +243,5 @@ def test_managers_send_personal_links_and_do_not_see_them(project, owner):
     assert "Personal links are shown to owners alone" in shown
     assert browser.get(reverse("expected-links", args=[project.pk])).status_code == 403
     assert Api(manager, project)("get", "roster").json()["results"][0]["link"] == ""
-    browser.post(reverse("expected-send", args=[project.pk]), {"words": ""})
+    browser.post(reverse("expected-send", args=[project.pk]), {"to": "new", "words": ""})
     assert person.token in mail.outbox[0].body

@@ -48,7 +48,7 @@ SENT = {
     "translation": {"question": "Lequel ?"},
     "share": {"addresses": "ann@example.org"},
     "expected-people": {"table": "name\nJudge 02", "add": "1"},
-    "expected-send": {"words": "Please come"},
+    "expected-send": {"to": "new", "words": "Please come"},
     "expected-remove": {},
     "expected-course": {"disconnect": "1"},
     "participants": {"use": "1"},
