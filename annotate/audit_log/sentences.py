@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -36,7 +36,7 @@ def describe_event(event: Event) -> DescribedEvent:
     if event.verb in (EventVerb.JOB_STOPPED, EventVerb.PROJECT_PAUSED_AT_GOAL):
         who = _("The engine")
     details: dict[str, Any] = {
-        name: value if type(value) is int else before_and_after(value) for name, value in event.details.items()
+        name: value if type(value) is int else Words(before_and_after(value)) for name, value in event.details.items()
     }
     details["annotator"] = str(event.annotator or _("an annotator"))
     if event.verb == EventVerb.JOB_STOPPED:
@@ -55,18 +55,25 @@ def describe_event(event: Event) -> DescribedEvent:
     return DescribedEvent(event.at, who, str(sentence % Blank(details)).strip())
 
 
-class Unknown(int):
-    """Reads as "?", and as many where a sentence depends on a number."""
+class Words(int):
+    """Words that count as many where a sentence depends on a number, such as “(erased)”."""
+
+    def __new__(cls, text: str) -> Self:
+        words = super().__new__(cls, 2)
+        words.text = text
+        return words
+
+    text: str
 
     def __str__(self) -> str:
-        return "?"
+        return self.text
 
 
 class Blank(dict[str, Any]):
-    """Details that an event does not have are unknown."""
+    """Details that an event does not have read as "?"."""
 
-    def __missing__(self, name: str) -> Unknown:
-        return Unknown(2)
+    def __missing__(self, name: str) -> Words:
+        return Words("?")
 
 
 def refusals(rows: list[tuple[int, str]]) -> str:

@@ -235,6 +235,13 @@ def test_each_verb_with_a_sentence_has_a_name_in_the_filter():
     assert len(EventVerb) == len({verb.name for verb in EventVerb})
 
 
+def test_words_in_the_place_of_a_number_count_as_many(project, alice):
+    for details in ({"labels": "(erased)", "reason": "(erased)"}, {}):
+        event = Event.objects.create(project=project, actor=alice, verb="annotator excluded", details=details, at=NOW)
+        words = "(erased)" if details else "?"
+        assert describe_event(event).what == f"excluded an annotator; {words} labels voided. {words}"
+
+
 @pytest.mark.parametrize(
     ("details", "said"),
     [({"items": 1}, "retired 1 item"), ({"items": 2}, "retired 2 items"), ({}, "retired ? items")],
