@@ -52,7 +52,7 @@ from annotate.privacy.erasure.redaction import (
     redact_events,
     redact_stored_responses,
 )
-from models_engine.models import AnnotatorEstimate, Estimate, Fit, Leaderboard
+from models_engine.models import Fit
 
 # Clocks of several machines differ; a fit too many forgotten is only made again.
 CLOCKS_DIFFER = timedelta(hours=1)
@@ -162,8 +162,9 @@ def delete_fits_since(project: Project, since: datetime) -> None:
 
 
 def delete_fits(keys: list[int]) -> None:
-    for model in (Estimate, AnnotatorEstimate, Leaderboard):
-        rows = model._default_manager.filter(fit__in=keys)
+    """Delete fits with every row that stands on one, by a statement for each table."""
+    for relation in Fit._meta.related_objects:
+        rows = relation.related_model._base_manager.filter(**{f"{relation.field.name}__in": keys})
         rows._raw_delete(rows.db)
     Fit.objects.filter(pk__in=keys)._raw_delete(Fit.objects.db)
 

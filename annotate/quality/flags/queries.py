@@ -213,14 +213,8 @@ def consistency(labels: QuerySet[Label]) -> dict[int, Share]:
     sets = {label.presentation.item_set_id for label in repeats}
     before = informative.filter(presentation__purpose=Purpose.ORDINARY, presentation__item_set__in=sets)
     before = before.exclude(presentation__asked_by=AskedBy.ADAPTIVE)
-    first = {
-        (label.annotator_id, label.presentation.item_set_id): label for label in before.select_related("presentation")
-    }
-    pairs = [
-        (label, first[label.annotator_id, label.presentation.item_set_id])
-        for label in repeats
-        if (label.annotator_id, label.presentation.item_set_id) in first
-    ]
+    first = {annotator_and_set(label): label for label in before.select_related("presentation")}
+    pairs = [(label, first[asked]) for label in repeats if (asked := annotator_and_set(label)) in first]
     ranks = ranks_by_item([label for pair in pairs for label in pair])
     shares: dict[int, list[float]] = defaultdict(list)
     for again, former in pairs:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import zipfile
 from datetime import timedelta
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -244,19 +245,25 @@ def test_the_python_script_repeats_the_ranking(package):
     assert "The ranking published on the site differs" in done.stdout
 
 
+def output_of_r(script: Path) -> str:
+    """What the script prints; skips the test where R is absent."""
+    if shutil.which("Rscript") is None:
+        pytest.skip("Rscript is not on the PATH; on Debian: apt-get install --no-install-recommends r-base-core")
+    done = subprocess.run(["Rscript", "--vanilla", str(script)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
 @pytest.mark.embedded
 @pytest.mark.process
 @pytest.mark.parametrize("estimator", ["BradleyTerry", "CrowdBT"])
 def test_the_r_script_repeats_bradley_terry_and_says_where_it_does_not(package, estimator):
-    if shutil.which("Rscript") is None:
-        pytest.skip("Rscript is not on the PATH; on Debian: apt-get install --no-install-recommends r-base-core")
     script = package / "analysis.R"
     script.write_text(script.read_text(encoding="utf-8").replace('"BradleyTerry"\n', f'"{estimator}"\n', 1))
-    done = subprocess.run(["Rscript", "--vanilla", str(script)], capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert ("within the tolerance" in done.stdout) == (estimator == "BradleyTerry")
-    assert ("does not repeat" in done.stdout) == (estimator != "BradleyTerry")
-    assert "Pearson 1.0000, Kendall 1.0000" in done.stdout
+    output = output_of_r(script)
+    assert ("within the tolerance" in output) == (estimator == "BradleyTerry")
+    assert ("does not repeat" in output) == (estimator != "BradleyTerry")
+    assert "Pearson 1.0000, Kendall 1.0000" in output
     assert len(rows_of(package / "ranking_by_R.csv")) == 5
 
 
@@ -267,8 +274,6 @@ def test_the_r_script_repeats_bradley_terry_and_says_where_it_does_not(package, 
 def test_the_r_script_agrees_on_pairs_best_and_worst_and_shared_places(tmp_path, options, k, tied, mixed):
     """Items apart, ties, wide priors, parts that nothing connects, and names that a list would break; mixed: with pairs
     of the same items, some of them tied."""
-    if shutil.which("Rscript") is None:
-        pytest.skip("Rscript is not on the PATH; on Debian: apt-get install --no-install-recommends r-base-core")
     rng, n = np.random.default_rng(1), 12
     sets = np.array([rng.choice(n, k, replace=False) for _ in range(40)])
     seen = np.linspace(-3, 3, n)[sets] + rng.gumbel(size=sets.shape)
@@ -289,27 +294,23 @@ def test_the_r_script_agrees_on_pairs_best_and_worst_and_shared_places(tmp_path,
         )
     names = [f"item;{i}" for i in range(n)]
     record = write_record(tmp_path, data, names, list("abcde"), FitSpec("BradleyTerry", options), about={})
-    (tmp_path / "analysis.R").write_text(r_script(record), encoding="utf-8")
-    done = subprocess.run(["Rscript", "--vanilla", str(tmp_path / "analysis.R")], capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "within the tolerance of 0.0001" in done.stdout
+    script = tmp_path / "analysis.R"
+    script.write_text(r_script(record), encoding="utf-8")
+    assert "within the tolerance of 0.0001" in output_of_r(script)
 
 
 @pytest.mark.embedded
 @pytest.mark.process
 def test_the_r_script_gives_way_to_the_mode_where_nothing_is_known_of_the_scale(tmp_path):
     """A chain of ten items that all agree about; see test_bradley_terry."""
-    if shutil.which("Rscript") is None:
-        pytest.skip("Rscript is not on the PATH; on Debian: apt-get install --no-install-recommends r-base-core")
     left = np.repeat(np.arange(9), 5)
     data = Comparisons.from_pairs(left, left + 1, np.ones(len(left)), n_items=10)
     names = [f"item{i}" for i in range(10)]
     record = write_record(tmp_path, data, names, list("a"), FitSpec("BradleyTerry", {}), about={})
     assert record["hyperparameters"]["prior_sd"] == 1.5
-    (tmp_path / "analysis.R").write_text(r_script(record), encoding="utf-8")
-    done = subprocess.run(["Rscript", "--vanilla", str(tmp_path / "analysis.R")], capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "within the tolerance of 0.0001" in done.stdout
+    script = tmp_path / "analysis.R"
+    script.write_text(r_script(record), encoding="utf-8")
+    assert "within the tolerance of 0.0001" in output_of_r(script)
 
 
 @pytest.mark.embedded
@@ -317,8 +318,6 @@ def test_the_r_script_gives_way_to_the_mode_where_nothing_is_known_of_the_scale(
 @pytest.mark.parametrize(("apart", "n_labels"), [(0.0, 40), (0.0, 2_000), (1.6, 60), (1.3, 200)])
 def test_the_r_script_agrees_where_items_are_as_alike_as_the_lowest_scale_or_nearly(tmp_path, apart, n_labels):
     """At the lowest scale with and without an average over what is above, and not far above it."""
-    if shutil.which("Rscript") is None:
-        pytest.skip("Rscript is not on the PATH; on Debian: apt-get install --no-install-recommends r-base-core")
     rng, n = np.random.default_rng(2), 12
     sets = np.array([rng.choice(n, 2, replace=False) for _ in range(n_labels)])
     seen = np.linspace(-apart, apart, n)[sets] + rng.gumbel(size=sets.shape)
@@ -327,7 +326,6 @@ def test_the_r_script_agrees_where_items_are_as_alike_as_the_lowest_scale_or_nea
     record = write_record(tmp_path, data, names, list("a"), FitSpec("BradleyTerry", AVERAGED), about={})
     assert 0.75 <= record["hyperparameters"]["prior_sd"] < 1.2
     assert (record["hyperparameters"]["prior_sd"] == 0.75) == (apart == 0)
-    (tmp_path / "analysis.R").write_text(r_script(record), encoding="utf-8")
-    done = subprocess.run(["Rscript", "--vanilla", str(tmp_path / "analysis.R")], capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "within the tolerance of 0.0001" in done.stdout
+    script = tmp_path / "analysis.R"
+    script.write_text(r_script(record), encoding="utf-8")
+    assert "within the tolerance of 0.0001" in output_of_r(script)
