@@ -4,8 +4,10 @@ from typing import Any
 
 from django.core.mail import EmailMessage
 from django.template.loader import render_to_string
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from annotate.core.errors import format_moment
 from annotate.models import Project, User
 
 
@@ -27,7 +29,7 @@ def send_invitation(*, project: Project, by: User, address: str, role: str, link
 
 def send_join_link(*, project: Project, by: User, address: str, link: str, words: str) -> None:
     """Asks an address to take part by the join link. Raises what sending raises."""
-    context = {"project": project, "link": link, "words": words}
+    context = {"project": project, "hours": hours_words(project), "link": link, "words": words}
     send_in_name_of(
         by, address, _("Will you take part? A few questions on Crowdrank"), "participation/join_invitation.txt", context
     )
@@ -35,7 +37,7 @@ def send_join_link(*, project: Project, by: User, address: str, link: str, words
 
 def send_personal_link(*, project: Project, by: User, name: str, address: str, link: str, words: str) -> None:
     """Asks somebody on the roster to take part by their own link. Raises what sending raises."""
-    context = {"project": project, "name": name, "link": link, "words": words}
+    context = {"project": project, "hours": hours_words(project), "name": name, "link": link, "words": words}
     send_in_name_of(
         by,
         address,
@@ -43,6 +45,19 @@ def send_personal_link(*, project: Project, by: User, name: str, address: str, l
         "participation/personal_invitation.txt",
         context,
     )
+
+
+def hours_words(project: Project) -> str:
+    """Say from when, if that is still to come, and until when the project takes answers; "" without either."""
+    opens = project.opens_at if project.opens_at and project.opens_at > timezone.now() else None
+    if opens and project.closes_at:
+        times = {"start": format_moment(opens), "end": format_moment(project.closes_at)}
+        return _("Answers are taken from %(start)s until %(end)s.") % times
+    if opens:
+        return _("Answers are taken from %(at)s.") % {"at": format_moment(opens)}
+    if project.closes_at:
+        return _("Answers are taken until %(at)s.") % {"at": format_moment(project.closes_at)}
+    return ""
 
 
 def send_reminder(
@@ -60,7 +75,7 @@ def send_reminder(
 
     number: how many answers are asked of each, where that is known.
     """
-    context = {"project": project, "name": name, "link": link, "words": words}
+    context = {"project": project, "hours": hours_words(project), "name": name, "link": link, "words": words}
     context |= {"n_answered": n_answered, "number": number}
     send_in_name_of(by, address, _("Will you go on? Your answers on Crowdrank"), "participation/reminder.txt", context)
 

@@ -46,6 +46,10 @@ def fail(message: str, code: int) -> int:
     return code
 
 
+def counted(n: int, noun: str) -> str:
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
 def lines(rows: Iterable[Any]) -> None:
     for row in rows:
         print(json.dumps(row, ensure_ascii=False))
@@ -71,7 +75,7 @@ def as_json(text: str) -> Any:
 
 def import_items(client: Client, options: argparse.Namespace) -> None:
     keys = client.add_items(options.project, read_items(options.file))
-    print(f"{len(keys)} items added.")
+    print(f"{counted(len(keys), 'item')} added.")
 
 
 def import_file(client: Client, options: argparse.Namespace) -> None:
@@ -97,7 +101,8 @@ def import_file(client: Client, options: argparse.Namespace) -> None:
         raise ValueError(f"Nothing was imported: {job['n_bad']} of {job['n_rows']} rows have errors.")
     if job["state"] != "done":
         raise ValueError(job["message"] or f"The import is {job['state']}.")
-    print(f"{job['n_rows']} rows read, {job['n_written'] - job['n_new_items']} imported, {job['n_bad']} left out.")
+    n_imported = job["n_written"] - job["n_new_items"]
+    print(f"{counted(job['n_rows'], 'row')} read, {n_imported} imported, {job['n_bad']} left out.")
 
 
 def wait(client: Client, options: argparse.Namespace) -> None:
@@ -106,7 +111,9 @@ def wait(client: Client, options: argparse.Namespace) -> None:
 
     def tell(waiting: int) -> None:
         if printed[-1:] != [waiting]:
-            print(f"Waiting for the fit: {waiting} changes to the labels to come.", file=sys.stderr, flush=True)
+            print(
+                f"Waiting for the fit: {counted(waiting, 'change')} to the labels to come.", file=sys.stderr, flush=True
+            )
         printed.append(waiting)
 
     if options.wait:
@@ -193,7 +200,7 @@ def set_policy(client: Client, options: argparse.Namespace) -> None:
 def tag(client: Client, options: argparse.Namespace) -> None:
     rows: list[Any] = [{"annotator": who, "tags": options.tag} for who in options.annotators]
     n = client.tag_annotators(options.project, rows, action=options.what)
-    print(f"{n} tags {'added' if options.what == 'tag' else 'removed'}.")
+    print(f"{counted(n, 'tag')} {'added' if options.what == 'tag' else 'removed'}.")
 
 
 def compare_cohorts(client: Client, options: argparse.Namespace) -> None:

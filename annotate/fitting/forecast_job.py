@@ -33,7 +33,8 @@ def due_states(now: datetime, overdue: timedelta = timedelta(0)) -> QuerySet[Fit
     behind = Q(project__forecast__as_of__lt=F("last_fit_at"), project__forecast__next_at__lte=now - overdue)
     none = Q(project__forecast=None) | Q(project__forecast__as_of=None)
     states = FitState.objects.filter(last_fit_at__isnull=False, project__archived_at=None)
-    states = states.filter(project__state=Project.State.OPEN)
+    takes_answers = Q(project__closes_at=None) | Q(project__closes_at__gt=now)
+    states = states.filter(takes_answers, project__state=Project.State.OPEN)
     return states.filter(none | silent | behind).order_by(F("project__forecast__as_of").asc(nulls_first=True), "pk")
 
 

@@ -4,12 +4,21 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
+from django.utils import timezone
+
 from annotate.models import LabelForecast, Project
 
 
+def is_over(project: Project) -> bool:
+    """Return whether no answers come any more: it is not open, or the moment of its closing has passed."""
+    return project.state != Project.State.OPEN or (
+        project.closes_at is not None and project.closes_at <= timezone.now()
+    )
+
+
 def stored_forecast(project: Project) -> LabelForecast | None:
-    """Return the project's forecast where there is one with figures and nobody has closed the project."""
-    if project.state != Project.State.OPEN:
+    """Return the project's forecast where there is one with figures and the project still takes answers, or will."""
+    if is_over(project):
         return None
     row = LabelForecast.objects.filter(project=project).only("project", "as_of", "figures", "returns").first()
     return row if row and row.figures and row.as_of else None
@@ -28,7 +37,7 @@ class Return:
 
 def stored_returns(project: Project) -> dict[int, Return]:
     """Return who of an open project's annotators is how likely to come back, by primary key; {} if not known yet."""
-    if project.state != Project.State.OPEN:
+    if is_over(project):
         return {}
     row = LabelForecast.objects.filter(project=project).only("project", "returns").first()
     people = row.returns.get("people", {}) if row else {}

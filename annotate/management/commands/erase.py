@@ -43,7 +43,7 @@ class Command(BaseCommand):
                 )
             self.agreed(f"{person.pseudonym} in the project {person.project.name}", yes)
             n = erase_annotator(annotator=person, by=BY_OPERATOR, now=now)
-        self.stdout.write(f"Erased, with {n} labels. Earlier backups still contain them.")
+        self.stdout.write(f"Erased, with {n} label{'' if n == 1 else 's'}. Earlier backups still contain them.")
 
     def agreed(self, who: str, yes: bool) -> None:
         if not yes and input(f"Erase {who} for good? Type yes: ").strip() != "yes":

@@ -199,4 +199,5 @@ class Command(BaseCommand):
         if job.state == ImportJob.State.DONE:
             left = f", {job.n_bad:,} left out" if job.n_bad else ""
             new = f", new items: {job.n_new_items:,}" if job.n_new_items else ""
-            self.stdout.write(f"{job.n_rows:,} rows read, {job.n_rows_written:,} imported{left}{new}, {seconds:.1f} s.")
+            read = f"{job.n_rows:,} row{'' if job.n_rows == 1 else 's'} read"
+            self.stdout.write(f"{read}, {job.n_rows_written:,} imported{left}{new}, {seconds:.1f} s.")

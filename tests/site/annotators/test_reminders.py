@@ -1,6 +1,6 @@
 """Reminders: who has joined and not finished is written to again, while they can go on, and nobody else is."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import combinations
 
 import pytest
@@ -71,6 +71,33 @@ def test_only_who_can_go_on_is_written_to(project, owner, alice):
     assert "Remind 2 people who have not finished" in page(owner, project, "expected-people")
     remind(owner, project)
     assert sorted(address for one in mail.outbox for address in one.to) == ["begun@example.org", "came@example.org"]
+
+
+@pytest.mark.parametrize(
+    ("hours", "sentence"),
+    [
+        ({}, ""),
+        ({"opens_at": datetime(2020, 1, 1, tzinfo=UTC)}, ""),
+        ({"closes_at": datetime(2100, 5, 1, 12, tzinfo=UTC)}, "Answers are taken until 1 May 2100, 12:00 UTC."),
+        (
+            {"opens_at": datetime(2100, 4, 1, tzinfo=UTC)},
+            "Answers are taken from 1 April 2100, 00:00 UTC.",
+        ),
+        (
+            {"opens_at": datetime(2100, 4, 1, tzinfo=UTC), "closes_at": datetime(2100, 5, 1, 12, tzinfo=UTC)},
+            "Answers are taken from 1 April 2100, 00:00 UTC until 1 May 2100, 12:00 UTC.",
+        ),
+    ],
+)
+def test_mails_say_in_which_hours_answers_are_taken(project, alice, hours, sentence):
+    set_up(project, **hours)
+    given = {"project": project, "by": alice, "address": "a@example.org", "link": "https://site.example/x", "words": ""}
+    mails.send_join_link(**given)
+    mails.send_personal_link(**given, name="Ann")
+    mails.send_reminder(**given, name="Ann", n_answered=1, number=3)
+    for message in mail.outbox:
+        said = [line for line in message.body.splitlines() if line.startswith("Answers are taken")]
+        assert said == ([sentence] if sentence else [])
 
 
 def test_a_voided_answer_is_asked_for_again_and_practice_is_none(project):

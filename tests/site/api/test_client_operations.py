@@ -161,7 +161,7 @@ def test_goals_tags_and_data_by_the_command_line(run, project, tmp_path, capsys)
     assert json.loads(run("goal", "remove", here))["goal"] == ""
     assert json.loads(run("policy", "set", here, "--policy", "best", "--top", "2"))["in_force"]
     assert json.loads(run("policy", "show", here))["usual_control_percent"] == 30
-    assert run("annotators", "tag", here, "experts", "Otter") == "1 tags added.\n"
+    assert run("annotators", "tag", here, "experts", "Otter") == "1 tag added.\n"
     assert json.loads(run("annotators", "list", here))["tags"] == ["experts"]
     assert json.loads(run("call", "GET", f"projects/{here}/annotators/tags/")) == [
         {"name": "experts", "n_annotators": 1}

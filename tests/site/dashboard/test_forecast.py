@@ -189,16 +189,18 @@ def test_the_page_says_when_and_how_likely_by_the_deadline(project, alice):
     assert event.details["goal_deadline"] == [str(deadline), str(far)]
 
 
-def test_a_forecast_of_another_goal_or_of_a_closed_project_is_not_shown(project, alice):
+@pytest.mark.parametrize("ending", [{"state": "closed"}, {"closes_at": datetime(2020, 1, 1, tzinfo=UTC)}])
+def test_a_forecast_of_another_goal_or_of_a_project_that_is_over_is_not_shown(project, alice, ending):
     now = give_answers(project, 3, timedelta(minutes=1))
     known_goal(project, now, [60, 80, 110])
     stored(project, value=29)
     client = signed_in(alice)
     assert "Likely time until then" not in page(client, project, "progress")
     assert "Answers likely to come" in page(client, project, "progress")
-    Project.objects.update(state="closed")
+    Project.objects.update(**ending)
     assert "Answers likely to come" not in page(client, project, "progress")
     assert Api(alice, project)("get", "progress").json()["forecast"] is None
+    assert not forecast_job.due_states(now + timedelta(days=1)).exists()
 
 
 @pytest.mark.slow

@@ -253,7 +253,7 @@ def test_the_command_imports_and_refuses(project, tmp_path, capsys):
     votes.write_text('[{"worker": "w", "left": "x", "right": "new", "label": "new"}]')
     call_command("import_file", "comparisons", str(project.pk), str(votes), "--create-items")
     assert Label.objects.get().chosen.key == "new"
-    assert "1 rows read, 1 imported, new items: 1, " in capsys.readouterr().out
+    assert "1 row read, 1 imported, new items: 1, " in capsys.readouterr().out
     assert FitState.objects.get(project=project).wanted == 1
 
 
