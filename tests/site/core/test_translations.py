@@ -103,6 +103,14 @@ def test_people_are_addressed_in_one_way():
             assert not re.search(r"(?<![.:;!?] )(?<!^)(?<![„\n])\bSie\b", text), text
 
 
+def test_no_line_begins_with_a_mark_that_french_sets_off_or_with_percent(folder, catalogue):
+    """French sets : ; ! ? and what stands in « » off by a narrow space, all three set off %: no line breaks there."""
+    loose = r"\d %(?!\()" + (r"|[^\s:;!?] [:;!?](?:\s|$|\W)|« | »" if folder.parent.name == "fr" else "")
+    for entry in catalogue:
+        for text in entry.translations:
+            assert not re.search(loose, text), text
+
+
 def test_what_is_compiled_is_what_is_written(folder, catalogue):
     with (folder / "django.mo").open("rb") as file:
         compiled = gettext.GNUTranslations(file)
