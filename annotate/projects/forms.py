@@ -255,6 +255,10 @@ class ProjectForm(forms.ModelForm):
         )
 
     @property
+    def sections_with_errors(self) -> set[str]:
+        return {section for section, names in SECTIONS.items() if not self.errors.keys().isdisjoint(names)}
+
+    @property
     def has_own_words(self) -> bool:
         return any(self[name].value() or self[name].errors for name in WORDS)
 

@@ -36,6 +36,7 @@ def make_project(live_site, page) -> None:
     page.get_by_role("link", name="Blank").click()
     page.get_by_label("Name", exact=True).fill("Uniforms")
     page.get_by_label("Question", exact=True).fill("Which argument is more convincing?")
+    page.locator("summary", has_text="Other kinds, answers, comments and words").click()
     page.get_by_role("checkbox", name="Both bad").check()
     page.get_by_role("button", name="Create the project").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Import items")

@@ -20,12 +20,12 @@ from models_engine.errors import InvalidDesign
 AMOUNTS = ("task_type", "k", "overlap", "n_sets")  # settings that decide how much is asked
 MINUTES_SAID_AS_HOURS = 90
 MANY_ANSWERS = 1_000_000  # nobody comes to the end of more
-FAR = 3  # times as many answers as these people give: a limit that a card need not name
 USUAL_TYPE: str = Project._meta.get_field("task_type").default
 
 
 def describe_presets() -> list[tuple[Preset, str]]:
-    return [(start, describe_preset(start, on_card=True)) for start in PRESETS.values()]
+    """Return the starts to choose from, each with an example of what it takes and gives, in a sentence."""
+    return [(start, example_text(start)) for start in PRESETS.values()]
 
 
 def with_choices(start: Preset, settings: Mapping[str, Any], size: Mapping[str, int]) -> Preset:
@@ -41,11 +41,30 @@ def with_choices(start: Preset, settings: Mapping[str, Any], size: Mapping[str, 
     return replace(start, settings=start.settings | known, example=replace(one, n_contexts=n_contexts))
 
 
-def describe_preset(start: Preset, on_card: bool = False) -> str:
-    """Return what a project of the start's usual size holds, takes and reaches, in words.
+def example_text(start: Preset) -> str:
+    one, design = start.example, design_of(start)
+    values: dict[str, Any] = {
+        "items": format_integer(one.n_items),
+        "people": one.n_people,
+        "minutes": round(one.answers_each * one.minutes_per_answer),
+    }
+    if start.goal["goal"] == Goal.RELIABILITY:
+        values["reliability"] = format_number(expected_reliability(design))
+        words = _(
+            "For example %(items)s items and %(people)d people, about %(minutes)d minutes each: reliability about "
+            "%(reliability)s."
+        )
+    else:
+        values["times"] = n_times_shown(design)
+        words = _(
+            "For example %(items)s items and %(people)d people, about %(minutes)d minutes each: every item is shown "
+            "about %(times)d times."
+        )
+    return words % values
 
-    on_card: among the starts to choose from, where a limit that nobody reaches says nothing.
-    """
+
+def describe_preset(start: Preset) -> str:
+    """Return what a project of the start's usual size holds, takes and reaches, in words."""
     try:
         design = design_of(start)
     except InvalidDesign:
@@ -57,7 +76,7 @@ def describe_preset(start: Preset, on_card: bool = False) -> str:
         filter(
             None,
             (
-                capacity_text(start, on_card),
+                capacity_text(start),
                 effort_text(start, design),
                 cost_text(start),
                 accuracy_text(start, design),
@@ -67,13 +86,11 @@ def describe_preset(start: Preset, on_card: bool = False) -> str:
     )
 
 
-def capacity_text(start: Preset, on_card: bool) -> str:
+def capacity_text(start: Preset) -> str:
     one, most = start.example, n_held(start)
     values = {"items": format_integer(one.n_items), "most": format_integer(most)}
     if start.settings["overlap"] == NO_LIMIT or most > MANY_ANSWERS:
         return _("With %(items)s items, people can answer without a limit.") % values
-    if on_card and most >= FAR * one.n_people * one.answers_each:
-        return _("With %(items)s items, everybody finds enough to answer.") % values
     held = _("With %(items)s items, people can give at most %(most)s answers.") % values
     if one.n_people * one.answers_each > most:
         held += " " + _("That is fewer than these people would give: some of them would find nothing to answer.")
@@ -94,7 +111,7 @@ def effort_text(start: Preset, design: Design) -> str:
             "%(reliability)s."
         )
     else:
-        values["times"] = round(design.n_labels * design.k / design.n_items)
+        values["times"] = n_times_shown(design)
         taken = _(
             "%(people)d people × %(answers)d answers, about %(minutes)d minutes each: every item is shown about "
             "%(times)d times."
@@ -145,6 +162,11 @@ def board_text(start: Preset, design: Design) -> str:
         )
         % values
     )
+
+
+def n_times_shown(design: Design) -> int:
+    """Return how often every item is shown on average."""
+    return round(design.n_labels * design.k / design.n_items)
 
 
 def n_held(start: Preset) -> int:

@@ -82,7 +82,8 @@ def test_checks_of_a_start_are_subtracted_from_what_it_gives():
 @pytest.mark.slow
 def test_a_public_poll_shuts_nobody_out_and_spreads_its_answers(alice):
     client, start = signed_in(alice), PRESETS["poll"]
-    assert "With 15 items, people can answer without a limit." in client.get(CREATE).content.decode()
+    shown = client.get(CREATE, {"start": "poll"}).content.decode()
+    assert "With 15 items, people can answer without a limit." in shown
     values = {**start.values, **start.goal, **start.checks, "name": "Parks", "state": "open"}
     project = Project.objects.create(**values)
     make_items(project, 6)
@@ -107,18 +108,33 @@ def test_planned_sets_without_a_limit_are_shown_again_when_all_have_been(project
 
 
 @pytest.mark.slow
-def test_the_cards_say_what_a_project_of_that_size_holds_and_takes(alice):
-    shown = signed_in(alice).get(CREATE).content.decode()
+def test_the_cards_give_an_example_and_the_forms_say_what_it_holds_and_takes(alice):
+    client = signed_in(alice)
+    cards = client.get(CREATE).content.decode()
+    assert "For example 30 items and 8 people, about 50 minutes each: reliability about 0.8" in cards
+    assert "For example 200 items and 10 people, about 60 minutes each: every item is shown about 7 times." in cards
+    assert cards.count("For example") == len(PRESETS)
+    essays = client.get(CREATE, {"start": "essays"}).content.decode()
     pairs = "With 30 items, people can give at most 435 answers."
-    assert pairs in shown, "30 essays make 435 pairs, each for one annotator"
-    assert "8 people × 36 answers, about 50 minutes each: reliability about 0.8" in shown
-    assert "about 7 hours of people&#x27;s time in all" in shown, "8 x 36 answers of 1.4 minutes: 403 minutes"
-    assert "Scores are known to about 17 points either way. Of the 10 best items, about 8" in shown
-    assert shown.count("Scores are known") == 7, "not where every prompt has a ranking of its own"
-    translations = "With 200 items, people can give at most 900 answers."
-    assert translations in shown, "50 sources of 4 translations make 6 pairs each, three times"
-    assert "With 24 items, everybody finds enough to answer." in shown, "a jury gives 90 answers of 31,878"
-    assert "31,878" not in shown
+    assert pairs in essays, "30 essays make 435 pairs, each for one annotator"
+    assert "8 people × 36 answers, about 50 minutes each: reliability about 0.8" in essays
+    assert "about 7 hours of people&#x27;s time in all" in essays, "8 x 36 answers of 1.4 minutes: 403 minutes"
+    assert "Scores are known to about 17 points either way. Of the 10 best items, about 8" in essays
+    translation = client.get(CREATE, {"start": "translation"}).content.decode()
+    held = "With 200 items, people can give at most 900 answers."
+    assert held in translation, "50 sources of 4 translations make 6 pairs each, three times"
+    assert "Scores are known" not in translation, "every prompt has a ranking of its own"
+
+
+def test_what_a_start_has_set_is_folded_and_opened_where_it_is_refused(alice):
+    client = signed_in(alice)
+    folded = {"amount": "Change how many answers are asked", "ranking": "Change how the ranking is computed and shown"}
+    shown = client.get(CREATE, {"start": "essays"}).content.decode()
+    for words in folded.values():
+        assert f'<details class="disclosure"><summary>{words}' in shown
+    refused = client.post(CREATE, typed_form(client, "essays", name="Essays", overlap="0", state="")).content.decode()
+    assert f'<details class="disclosure" open><summary>{folded["amount"]}' in refused
+    assert f'<details class="disclosure"><summary>{folded["ranking"]}' in refused
 
 
 def typed_form(client, start, **changes):
