@@ -34,11 +34,11 @@ def parse_turns(text: str) -> list[Turn]:
         raise ValueError(_("The chat is nested too deeply.")) from error
     except ValueError as error:
         raise ValueError(
-            _("The chat is not valid JSON: %(problem)s. Write it as [{“role”: “user”, “content”: “…”}, …].")
+            _('The chat is not valid JSON: %(problem)s. Write it as [{"role": "user", "content": "…"}, …].')
             % {"problem": error}
         ) from error
     if not isinstance(found, list) or not found:
-        raise ValueError(_("The chat is no list of turns. Write it as [{“role”: “user”, “content”: “…”}, …]."))
+        raise ValueError(_('The chat is no list of turns. Write it as [{"role": "user", "content": "…"}, …].'))
     if len(found) > MAX_TURNS:
         raise ValueError(
             _("The chat has %(n)d turns; the limit is %(limit)d. Shorten it.") % {"n": len(found), "limit": MAX_TURNS}

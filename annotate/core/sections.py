@@ -57,11 +57,11 @@ def parse_sections(text: str) -> list[Section]:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ValueError(
-            _("The sections are not valid JSON: %(problem)s. Write them as [{“kind”: “text”, “text”: “…”}, …].")
+            _('The sections are not valid JSON: %(problem)s. Write them as [{"kind": "text", "text": "…"}, …].')
             % {"problem": str(error)[:200]}
         ) from error
     if not isinstance(found, list) or not found:
-        raise ValueError(_("The sections are no list. Write them as [{“kind”: “text”, “text”: “…”}, …]."))
+        raise ValueError(_('The sections are no list. Write them as [{"kind": "text", "text": "…"}, …].'))
     if len(found) > MAX_SECTIONS:
         raise ValueError(
             _("The item has %(n)d sections; the limit is %(limit)d. Put some of them together.")

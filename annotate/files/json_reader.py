@@ -39,7 +39,7 @@ def read_list(text: str) -> Sheet:
         lists = [value for value in document.values() if isinstance(value, list)]
         document = lists[0] if len(lists) == 1 else [document]
     if not isinstance(document, list):
-        raise BadFile(_("The JSON contains no list. Write the items as [{“text”: …}, {“text”: …}]."))
+        raise BadFile(_('The JSON contains no list. Write the items as [{"text": …}, {"text": …}].'))
     return sheet_of([record(place, value) for place, value in enumerate(document, 1)])
 
 

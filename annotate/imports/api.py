@@ -272,7 +272,7 @@ def mapping_of(text: str, name: str, given: dict[str, Any], project: Project) ->
     except ValueError:
         columns = None
     if not isinstance(columns, dict):
-        raise Unprocessable({"columns": [_("This is not a JSON object such as {“text”: “essay”}.")]})
+        raise Unprocessable({"columns": [_('This is not a JSON object such as {"text": "essay"}.')]})
     if given["kind"] == Kind.ITEMS:
         return guess_items(text, name, columns=columns, kind=given["text_kind"])
     if given["kind"] == Kind.COUNTS:

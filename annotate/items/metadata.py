@@ -40,7 +40,7 @@ def object_in(text: str) -> dict[str, str]:
         found = None
     if not isinstance(found, dict) or not all(isinstance(one, str | int | float) for one in found.values()):
         raise Unusable(
-            _("The metadata “%(value)s” are no JSON object of single values such as {“author”: “Ada”}.")
+            _('The metadata “%(value)s” are no JSON object of single values such as {"author": "Ada"}.')
             % {"value": shortened(text)}
         )
     return {name: str(value) for name, value in found.items()}

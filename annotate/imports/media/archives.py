@@ -337,7 +337,7 @@ def object_in(text: str) -> dict[str, object]:
         found = None
     if not isinstance(found, dict):
         raise Unusable(
-            _("The features “%(value)s” are not a JSON object such as {“length”: 3}.") % {"value": shortened(text)}
+            _('The features “%(value)s” are not a JSON object such as {"length": 3}.') % {"value": shortened(text)}
         )
     return found
 

@@ -40,7 +40,7 @@ def completions_in(cell: Cell, score_field: str = "", models: Cell = "", scores:
     if given is None or not (is_objects or all(isinstance(one, str) for one in given)):
         raise Unusable(
             _(
-                "“%(value)s” is no list of completions. Write a JSON list such as [{“model”: …, “response”: …}], or a "
+                '“%(value)s” is no list of completions. Write a JSON list such as [{"model": …, "response": …}], or a '
                 "list of texts with models and scores as lists in columns of their own."
             )
             % {"value": shortened(cell if isinstance(cell, str) else json.dumps(cell, ensure_ascii=False))}
