@@ -30,13 +30,14 @@ def fire(tmp_path, django_db_blocker):
         yield production_environment(url, tmp_path), tmp_path
 
 
-def make_project(overlap: int, n_items: int, **task) -> Project:
+def make_project(overlap: int, n_items: int, estimator: str = "CrowdBT", **task) -> Project:
     user, _ = User.objects.using(ALIAS).get_or_create(username="alice", email="alice@example.org")
     project = Project.objects.using(ALIAS).create(
         name="Under fire",
         question="Which?",
         state="open",
         overlap=overlap,
+        estimator=estimator,
         outcomes=["skip", "cant_judge"] if task else ["tie", "skip", "cant_judge"],
         **task,
     )
@@ -156,7 +157,7 @@ def wait_for_fit_of_everything(project: Project, seconds: float = 90) -> Fit:
 @pytest.mark.process
 def test_a_crowd_with_server_and_engine_killed(fire):
     env, folder = fire
-    project = make_project(overlap=3, n_items=60)
+    project = make_project(overlap=3, n_items=60, estimator="BradleyTerry")  # soon fitted
     port = free_port()
     server, worker = web(env, port, folder).start(), engine(env, folder).start()
     try:
@@ -189,8 +190,8 @@ def test_a_crowd_with_server_and_engine_killed(fire):
 def test_a_crowd_under_a_policy_with_the_engine_killed(fire):
     """Suggestions are replaced while people take them; without an engine the questions are balanced in the end."""
     env, folder = fire
-    project = make_project(overlap=3, n_items=40)
-    Project.objects.using(ALIAS).filter(pk=project.pk).update(policy="best", top_k=10, estimator="BradleyTerry")
+    project = make_project(overlap=3, n_items=40, estimator="BradleyTerry")
+    Project.objects.using(ALIAS).filter(pk=project.pk).update(policy="best", top_k=10)
     asked = Presentation.objects.using(ALIAS).filter(project=project)
     port = free_port()
     server, worker = web(env, port, folder).start(), engine(env, folder).start()
