@@ -29,6 +29,7 @@ from annotate.models import (
     AnswerNotice,
     ConflictOfInterest,
     CriterionAnswer,
+    FitState,
     ItemComment,
     Label,
     LabelArchive,
@@ -43,7 +44,10 @@ from annotate.privacy.erasure.actions import BY_OWNER, erase_annotator
 from annotate.privacy.retention.actions import drop_personal_data
 from annotate.projects.actions import delete_project
 from annotate.projects.copies.archiving import archive_project, unarchive_project
+from models_engine.models import AnnotatorEstimate, Fit
 from tests.conftest import make_annotator
+from tests.site.factories import make_fit
+from tests.site.labelling.test_labels import counts_are_true
 
 TABLES = (Presentation, Label, CriterionAnswer, ItemComment)
 SHOWN = ("presentation_id", "item_id", "position")
@@ -268,6 +272,19 @@ def test_the_answers_of_who_is_erased_leave_the_file_within_a_day(archived, djan
     assert len(default_storage.listdir("label-archives")[1]) == 1, "the former file is gone"
     restore(archived)
     assert Label.objects.count() == 5
+    counts_are_true(archived)
+
+
+def test_fits_that_counted_answers_in_the_file_go_with_whom_is_erased(archived):
+    fit = make_fit(archived, [[(item, 0.0, 1.0, 2) for item in archived.items.order_by("pk")]], now=timezone.now())
+    heron = Annotator.objects.get(pseudonym="Heron")
+    AnnotatorEstimate.objects.create(fit=fit, annotator_id=heron.pk, n_labels=5)
+    archive(archived)
+    wanted = FitState.objects.get(project=archived).wanted
+    erase_heron()
+    assert not AnnotatorEstimate.objects.filter(annotator_id=heron.pk).exists()
+    assert not Fit.objects.filter(pk=fit.pk).exists()
+    assert FitState.objects.get(project=archived).wanted > wanted, "once they are back they are fitted without Heron"
 
 
 def test_who_is_erased_does_not_come_back_even_before_the_file_is_written_anew(archived):
@@ -276,6 +293,7 @@ def test_who_is_erased_does_not_come_back_even_before_the_file_is_written_anew(a
     restore(archived)
     assert Label.objects.count() == 5
     assert not ItemComment.objects.filter(text__contains="Heron").exists()
+    counts_are_true(archived)
 
 
 def test_somebody_erased_in_the_middle_is_in_neither_place(archived):
