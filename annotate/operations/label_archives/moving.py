@@ -84,6 +84,8 @@ def write_archive(project: Project, now: datetime, report: Report) -> LabelArchi
     try:
         with write_transaction():
             check_may_archive(lock_project(project.pk))
+            if LabelArchive.objects.filter(project=project).exists():
+                raise LabelArchiveError("Another command has begun to move these labels. Nothing was changed.")
             labels = Label.objects.filter(project=project)
             found = (total, labels.count(), labels.filter(voided_at=None).count())
             if found != (counts.n_presentations, counts.n_labels, counts.n_unvoided):

@@ -48,6 +48,7 @@ from models_engine.models import AnnotatorEstimate, Fit
 from tests.conftest import make_annotator
 from tests.site.factories import make_fit
 from tests.site.labelling.test_labels import counts_are_true
+from tests.site.labelling.test_released_meanwhile import Once
 
 TABLES = (Presentation, Label, CriterionAnswer, ItemComment)
 SHOWN = ("presentation_id", "item_id", "position")
@@ -187,6 +188,26 @@ def test_a_database_that_fails_is_told_in_words(archived, command):
     archive(archived)
     restore(archived)
     assert everything() == before
+
+
+@pytest.mark.parametrize("command", ["archive_labels", "restore_labels"])
+def test_a_project_deleted_meanwhile_is_told_in_words(archived, command):
+    if command == "restore_labels":
+        archive(archived)
+    words = '"annotate_labelarchive"' if command == "restore_labels" else '"annotate_presentation"'
+    meanwhile = Once("SELECT", words, lambda: delete_project(project=archived))
+    with connection.execute_wrapper(meanwhile), pytest.raises(CommandError, match="deleted meanwhile"):
+        call_command(command, str(archived.pk), verbosity=0)
+
+
+def test_two_commands_at_once_are_told_in_words(archived):
+    meanwhile = Once("SELECT", '"annotate_presentation"', lambda: archive(archived))
+    with connection.execute_wrapper(meanwhile), pytest.raises(CommandError, match="Another command has begun"):
+        call_command("archive_labels", str(archived.pk), verbosity=0)
+    meanwhile = Once("SELECT", '"annotate_labelarchive"', lambda: restore(archived))
+    with connection.execute_wrapper(meanwhile), pytest.raises(CommandError, match="brought the labels back"):
+        restore(archived)
+    assert Label.objects.count() == 10
 
 
 def test_keys_may_lie_far_apart_as_other_projects_have_those_between(archived, monkeypatch):
