@@ -11,7 +11,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from django.core.management.base import CommandError
-from django.db import DatabaseError, InterfaceError, OperationalError, connection
+from django.db import (
+    DatabaseError,
+    DataError,
+    IntegrityError,
+    InterfaceError,
+    NotSupportedError,
+    OperationalError,
+    ProgrammingError,
+    connection,
+)
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 from django.utils.functional import Promise
@@ -89,6 +98,20 @@ def outage_of(error: BaseException | None) -> Outage | None:
     if not isinstance(error, OperationalError | InterfaceError):
         return None
     return AWAY if code is None or code.startswith(AWAY_CODES) else None
+
+
+def is_refusal(error: Exception) -> bool:
+    """Return whether the database did answer, and refused a statement: where a row that it refers to has been deleted
+    since, or the values do not fit. The same statement would be refused again."""
+    return isinstance(error, IntegrityError | DataError | ProgrammingError | NotSupportedError)
+
+
+def log_database_error(error: Exception, own: logging.Logger, then: str) -> None:
+    """Write into the log whether the database did not answer or refused a step, and what is done about it."""
+    if is_refusal(error):
+        own.error("The database refused a step (%s); %s.", type(error).__name__, then, exc_info=error)
+    else:
+        own.error("The database did not answer; %s.", then, exc_info=error)
 
 
 class Breaker:

@@ -31,7 +31,10 @@ def record_crossed_fit(claim: Claim, *, message: str, now: datetime) -> None:
 
 def set_criterion_aside(project: Project, criterion: int, claim: Claim, *, message: str, now: datetime) -> int:
     """Releases the project so that its other criteria are fitted; returns how often this one has failed in a row."""
-    failing: dict[str, Any] = FitState.objects.values_list("failing", flat=True).get(pk=project.pk)
+    state = FitState.objects.filter(pk=project.pk).first()
+    if state is None:  # deleted just now
+        return 0
+    failing: dict[str, Any] = state.failing
     number = str(criterion)
     failing[number] = scheduling.next_failure(
         failing.get(number), estimator=project.estimator, message=message, now=now, crossed=claim.version

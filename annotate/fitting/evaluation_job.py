@@ -17,7 +17,7 @@ from annotate.fitting.published import published_fit
 from annotate.fitting.reading import read_labels
 from annotate.fitting.reliability import measure_halves
 from annotate.fitting.run import SEED
-from annotate.jobs.idle import IdleJobs, has_many_labels
+from annotate.jobs.idle import IdleJobs, find_or_create, has_many_labels
 from annotate.jobs.queues import Progress
 from annotate.models import AskedBy, Evaluation, Project
 from annotate.models.leased_jobs import LeaseLost
@@ -49,8 +49,9 @@ def record_due(now: datetime) -> None:
     live = Project.objects.filter(pk=OuterRef("project_id"), archived_at=None)
     new = outdated_fits().filter(Exists(live)).exclude(Exists(own.exclude(due_since=None)))
     for project_id, criterion in new.values_list("project_id", "criterion"):
-        Evaluation.objects.get_or_create(project_id=project_id, criterion=criterion)
-        Evaluation.objects.filter(project_id=project_id, criterion=criterion).update(due_since=now)
+        row = find_or_create(Evaluation, project_id=project_id, criterion=criterion)
+        if row is not None:
+            Evaluation.objects.filter(pk=row.pk).update(due_since=now)
     still = outdated_fits().filter(project_id=OuterRef("project_id"), criterion=OuterRef("criterion"))
     Evaluation.objects.exclude(due_since=None).exclude(Exists(still)).update(due_since=None)
 

@@ -11,6 +11,7 @@ from annotate.criteria import list_criteria
 from annotate.fitting.forecast import figures
 from annotate.fitting.forecast_rows import probability_by
 from annotate.fitting.returns import notify_gone, return_figures
+from annotate.jobs.idle import find_or_create
 from annotate.jobs.queues import Progress
 from annotate.locks import advisory_lock
 from annotate.models import FitState, LabelForecast, Project, Webhook
@@ -52,8 +53,8 @@ class ForecastJobs:
         claimable = LabelForecast.is_free(now) & (Q(not_before=None) | Q(not_before__lte=now))
         held = LabelForecast.objects.exclude(claimable).values("project")
         for project_id in states.exclude(project__in=held).values_list("pk", flat=True)[:5]:
-            row, _ = LabelForecast.objects.get_or_create(project_id=project_id)
-            if row.claim(claimable, owner=owner, now=now):
+            row = find_or_create(LabelForecast, project_id=project_id)
+            if row is not None and row.claim(claimable, owner=owner, now=now):
                 return row
         return None
 

@@ -18,6 +18,7 @@ from django.db import DatabaseError, connections
 
 from annotate.core.child_processes import end_with_parent
 from annotate.core.clocks import pause
+from annotate.core.database_outages import log_database_error
 from annotate.core.stored_messages import store_message
 from annotate.fitting.job_runner import JobRunner, Outcome, Task, WorkerJobs
 from annotate.jobs.leases import worker_died
@@ -171,8 +172,8 @@ def run_task(runner: JobRunner, task: Task, limits: JobLimits) -> Outcome:
     try:
         with limited(limits):
             outcome = runner.run(task)
-    except DatabaseError:
-        logger.exception("The database did not answer.")
+    except DatabaseError as error:
+        log_database_error(error, logger, "the job is taken up again when its lease has run out")
         connections.close_all()
         outcome = Outcome(database_failed=True)
     values = {**vars(outcome), "resident_bytes": resident_bytes()}

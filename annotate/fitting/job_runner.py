@@ -11,12 +11,14 @@ from uuid import UUID
 from django.db import DatabaseError
 from django.utils import timezone
 
+from annotate.core.database_outages import is_refusal
 from annotate.core.stored_messages import render_message, store_error
 from annotate.fitting import run as fitting_run
 from annotate.fitting import scheduling
 from annotate.fitting.scheduling import Claim
 from annotate.jobs.limits import LimitCrossed, named_error
 from annotate.jobs.queues import IdleQueue, JobQueue
+from annotate.models import Project
 from annotate.models.leased_jobs import LeaseLost
 from models_engine.errors import Cancelled, EngineError
 
@@ -105,12 +107,15 @@ class JobRunner:
             logger.warning("The %s was taken over by another worker, or is gone.", row)
         except Cancelled:
             queue.release(row)
-        except (DatabaseError, LimitCrossed):
+        except LimitCrossed:
             raise
         except EngineError as error:
             queue.record_failure(row, message=store_error(error), now=timezone.now())
         except Exception as error:
             raise_crossed_limit(error)
+            raise_outage(error)
+            if is_deleted(row.project_id):
+                return
             logger.exception("The %s failed.", row)
             queue.record_failure(row, message=store_error(error), now=timezone.now())
         else:
@@ -132,19 +137,22 @@ class JobRunner:
         try:
             fit = fitting_run.run(claim, progress=self.report_fit)
         except LeaseLost:
-            logger.warning("Project %s was taken over by another worker.", claim.project_id)
+            logger.warning("Project %s was taken over by another worker, or is gone.", claim.project_id)
         except Cancelled:
             scheduling.release(claim)
             logger.info("Released project %s.", claim.project_id)
-        except (DatabaseError, LimitCrossed):
-            raise
         except fitting_run.NothingDue as reason:
             logger.info("Nothing to fit: %s", reason)
+        except LimitCrossed:
+            raise
         except EngineError as error:  # its message was written for the project's owner
             logger.warning("Fitting project %s failed: %s", claim.project_id, render_message(store_error(error)))
             scheduling.record_failure(claim, message=store_error(error), now=timezone.now())
         except Exception as error:
             raise_crossed_limit(error)
+            raise_outage(error)
+            if is_deleted(claim.project_id):
+                return False
             logger.exception("Fitting project %s failed.", claim.project_id)
             scheduling.record_failure(claim, message=store_error(error), now=timezone.now())
         else:
@@ -168,3 +176,17 @@ def raise_crossed_limit(error: Exception) -> None:
     named = named_error(error)
     if isinstance(named, LimitCrossed):
         raise named from error
+
+
+def raise_outage(error: Exception) -> None:
+    """Raise the error of a database that does not answer; one that refuses what a job writes is the job's failure."""
+    if isinstance(error, DatabaseError) and not is_refusal(error):
+        raise error
+
+
+def is_deleted(project_id: UUID) -> bool:
+    """Return whether the project is gone, with which whatever was worked on has no ground any more, and log that."""
+    gone = not Project.objects.filter(pk=project_id).exists()
+    if gone:
+        logger.info("Project %s was deleted while a job of it was under way.", project_id)
+    return gone

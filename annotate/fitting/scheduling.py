@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from django.db import IntegrityError
 from django.db.models import F, Q, QuerySet
 
 from annotate.core.statements import Given, Statement
@@ -91,8 +92,9 @@ def claim_next(
             Fit.objects.filter(project_id=state.pk, status=Fit.Status.RUNNING).update(
                 status=Fit.Status.FAILED, message=worker_died(former), finished_at=now
             )
-            version = FitState.objects.values_list("wanted", flat=True).get(pk=state.pk)
-            return Claim(state.pk, owner, version, attempt)
+            version = FitState.objects.filter(pk=state.pk).values_list("wanted", flat=True).first()
+            if version is not None:  # else the project has just been deleted
+                return Claim(state.pk, owner, version, attempt)
     return None
 
 
@@ -190,7 +192,10 @@ def release_former_claims(name: str) -> int:
 def record_heartbeat(name: str, *, started_at: datetime, now: datetime, project_id: UUID | None = None) -> None:
     """Record that the worker is alive and what it is fitting; remove workers that have long been silent."""
     values = {"started_at": started_at, "seen_at": now, "project_id": project_id}
-    WorkerProcess.objects.update_or_create(name=name, defaults=values)
+    try:
+        WorkerProcess.objects.update_or_create(name=name, defaults=values)
+    except IntegrityError:  # the project has just been deleted
+        WorkerProcess.objects.update_or_create(name=name, defaults=values | {"project_id": None})
     WorkerProcess.objects.filter(seen_at__lt=now - MAX_SILENCE).delete()
 
 

@@ -12,6 +12,7 @@ from annotate.fitting.choosing_posterior import Bools, read_choosing_posterior
 from annotate.fitting.grades import cuts_of, cuts_of_shares
 from annotate.fitting.predicted_start import predicts_anywhere, uses_predictions
 from annotate.fitting.reading import Floats
+from annotate.labelling.asked_tasks import of_size
 from annotate.labelling.item_sets import items_of_key, set_key
 from annotate.locks import lock_project
 from annotate.models import MAX_SUGGESTED_SETS, Item, ItemSet, Policy, Project, SuggestedSet
@@ -170,9 +171,11 @@ def order_of(found: Candidates, rng: np.random.Generator) -> Ints:
 
 
 def full_sets(project: Project, items: Ints) -> Ints | None:
-    """Return (n, k) places among the items, which ascend, of the sets that have all their annotators."""
-    full = ItemSet.objects.filter(project=project, n_taken__gte=project.overlap).values_list("key", flat=True)
-    sets: Ints = np.array([items_of_key(key) for key in full.iterator(20_000)], dtype=np.int64)
+    """Return (n, k) places among the items, which ascend, of the sets of k that have all their annotators; other kinds
+    of task leave sets of other sizes."""
+    full = of_size(ItemSet.objects.filter(project=project, n_taken__gte=project.overlap), project.k)
+    keys = full.values_list("key", flat=True)
+    sets: Ints = np.array([items_of_key(key) for key in keys.iterator(20_000)], dtype=np.int64)
     sets = sets.reshape(-1, project.k)
     known = np.isin(sets, items).all(axis=1)
     return np.searchsorted(items, sets[known]) if known.any() else None

@@ -13,6 +13,7 @@ from django.db import DatabaseError, connections
 from django.utils import timezone
 
 from annotate.core.clocks import ClockWatch
+from annotate.core.database_outages import log_database_error
 from annotate.fitting import scheduling
 from annotate.fitting.future_rows import clip_future_rows
 from annotate.fitting.job_runner import JobRunner, Outcome, Task, WorkerJobs
@@ -98,8 +99,8 @@ class Worker:
                 self.lanes.wait(seconds)
             else:
                 self.stopping.wait(seconds)
-        except DatabaseError:
-            self._wait_for_database()
+        except DatabaseError as error:
+            self._wait_for_database(error)
 
     def run_fit(self, *, pause: timedelta) -> bool | None:
         """Run one fit and tell whether it was published; None where nothing was due or the database failed."""
@@ -112,8 +113,8 @@ class Worker:
                 take_over=self.is_steady(),
             )
             return self._perform(Task(claim=claim)) if claim else None
-        except DatabaseError:
-            self._wait_for_database()
+        except DatabaseError as error:
+            self._wait_for_database(error)
             return None
 
     def run_overdue_job(self) -> bool:
@@ -133,8 +134,8 @@ class Worker:
             if row is not None:
                 self._perform(Task(queue=number, row=row))
             return row is not None
-        except DatabaseError:
-            self._wait_for_database()
+        except DatabaseError as error:
+            self._wait_for_database(error)
             return False
 
     def _perform(self, task: Task) -> bool:
@@ -149,8 +150,8 @@ class Worker:
             self.stopping.wait(1)
         return self.lanes.n_published > before
 
-    def _wait_for_database(self) -> None:
-        logger.exception("The database did not answer; trying again in a second.")
+    def _wait_for_database(self, error: DatabaseError) -> None:
+        log_database_error(error, logger, "trying again in a second")
         connections.close_all()
         self.stopping.wait(1)
 
@@ -189,8 +190,8 @@ class Worker:
             if jump:
                 self.renew_leases()
             clip_future_rows(timezone.now())
-        except DatabaseError:
-            self._wait_for_database()
+        except DatabaseError as error:
+            self._wait_for_database(error)
 
     def send_heartbeats(self) -> None:
         """Renews the claims and the process's row, also while one step of a fit takes longer than a lease."""
@@ -198,8 +199,8 @@ class Worker:
             while not self.stopping.wait(max(0.5, settings.WORKER_LEASE_SECONDS / 4)):
                 try:
                     self.renew_leases()
-                except DatabaseError:
-                    logger.exception("The heartbeat did not reach the database; trying again.")
+                except DatabaseError as error:
+                    log_database_error(error, logger, "the heartbeat is tried again")
                     connections.close_all()
         finally:
             connections.close_all()

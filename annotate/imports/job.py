@@ -55,8 +55,9 @@ def claim_next(*, owner: str, now: datetime, only: int | None = None) -> ImportJ
             if mine.update(**job.FREE, state=State.FAILED, message=worker_died(job.owner), finished_at=now):
                 fit_imported_labels(job)
         elif job.claim(unchanged, owner=owner, now=now, attempts=job.attempts + 1):
-            job.refresh_from_db()
-            return job
+            claimed = ImportJob.objects.select_related("project", "asked_by").filter(pk=job.pk).first()
+            if claimed is not None:  # else its project has just been deleted
+                return claimed
     return None
 
 

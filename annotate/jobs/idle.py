@@ -3,15 +3,17 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
+from django.db import IntegrityError
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from annotate.jobs.queues import Progress
-from annotate.models import Evaluation, MeasuredSaving, PredictionGain, Project, TasteMap
+from annotate.models import Evaluation, LabelForecast, MeasuredSaving, PredictionGain, Project, TasteMap
 from models_engine.models import Fit
 
 Row = TypeVar("Row", Evaluation, TasteMap, MeasuredSaving, PredictionGain)
+Job = TypeVar("Job", Evaluation, TasteMap, MeasuredSaving, PredictionGain, LabelForecast)
 # After so many yields a short job need not yield any more: else a busy project would never have one.
 MAX_YIELDS = 5
 RETRY_PAUSE = timedelta(minutes=10)
@@ -52,8 +54,8 @@ class IdleJobs(Generic[Row]):
         for fit in waiting.exclude(given_up)[:5]:
             if not Project.objects.filter(pk=fit.project_id).exists():
                 continue
-            row, _ = rows.get_or_create(project_id=fit.project_id, criterion=fit.criterion)
-            if row.claim(claimable, owner=owner, now=now):
+            row = find_or_create(self.model, project_id=fit.project_id, criterion=fit.criterion)
+            if row is not None and row.claim(claimable, owner=owner, now=now):
                 return row
         return None
 
@@ -84,6 +86,14 @@ class IdleJobs(Generic[Row]):
 
     def n_rows(self, row: Row) -> int:
         return 0
+
+
+def find_or_create(model: type[Job], **key: Any) -> Job | None:
+    """Return the project's row, which is made where there is none; None where the project has just been deleted."""
+    try:
+        return model._default_manager.get_or_create(**key)[0]
+    except IntegrityError:
+        return None
 
 
 def published_number(row: Row) -> int | None:

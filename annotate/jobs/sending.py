@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 from django.db import DatabaseError, connections
 
+from annotate.core.database_outages import log_database_error
+
 logger = logging.getLogger(__name__)
 
 
@@ -18,9 +20,12 @@ def repeat_until(stopping: threading.Event, step: Callable[[], bool], pause: flo
         while not stopping.is_set():
             try:
                 busy = step()
-            except DatabaseError:
-                logger.exception("The database did not answer; trying again.")
+            except DatabaseError as error:
+                log_database_error(error, logger, "trying again")
                 connections.close_all()
+                busy = False
+            except Exception:  # it must not end the thread: nothing would be sent until the worker is started again
+                logger.exception("A step failed that was not foreseen; trying again.")
                 busy = False
             if not busy:
                 stopping.wait(pause)

@@ -24,7 +24,6 @@ from annotate.labelling.item_sets import (
     count_among,
     named_items,
     set_key,
-    take_given_set,
     take_set,
 )
 from annotate.labelling.requirements import check_requirements
@@ -237,15 +236,17 @@ def lease_duration() -> timedelta:
 def claim_set(annotator: Annotator, choice: ChosenSet, n: int = 1) -> int | None:
     """Count `n` more presentations of the set if it has room and is new to the annotator; the set's id, else None.
 
-    Where questions are given, the set has to be one of them, too: it may have been withdrawn since it was chosen.
+    It may have been chosen before the step: None, too, where an item has been retired or deleted since, or the set is
+    none of the given questions any more.
     """
     project = annotator.project
     if choice.suggestion and not take_suggestion(choice.suggestion, choice.items, take=n > 0):
         return None
     item_set_id = choice.item_set_id or get_or_create_set(project.pk, set_key(choice.items))
-    take = take_given_set if project.given_order else take_set
+    take = take_set(len(choice.items), given=bool(project.given_order))
     values = {"id": item_set_id, "overlap": project.overlap, "annotator": annotator.pk, "n": n}
-    if not take(**values, adaptive=choice.asked_by == AskedBy.ADAPTIVE):
+    adaptive = choice.asked_by == AskedBy.ADAPTIVE
+    if not take(**values, **named_items(choice.items), adaptive=adaptive):
         return None
     count_items(choice.items, n, control=choice.asked_by == AskedBy.CONTROL)
     return item_set_id

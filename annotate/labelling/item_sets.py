@@ -111,9 +111,13 @@ plain_waiting_sets = Statement(
 )
 
 
-def free_sets() -> QuerySet[ItemSet]:
+def free_sets(k: int) -> QuerySet[ItemSet]:
+    """Return the set of these k items, item_0 to item_(k-1), if it has room, is new to the annotator and none of the
+    items has been retired or deleted since it was chosen."""
     free = ItemSet.objects.filter(pk=Given("id", ItemSet), n_taken__lt=Given("overlap", ItemSet, "n_taken"))
-    return free.filter(~already_shown_to(Given("annotator", Presentation)))
+    active = Item.objects.filter(retired_at=None)
+    shown = [Exists(active.filter(pk=Given(f"item_{place}", Item, "id"))) for place in range(k)]
+    return free.filter(~already_shown_to(Given("annotator", Presentation)), *shown)
 
 
 # n more presentations of a set; adaptive: whether it is a suggestion that begins it.
@@ -122,5 +126,10 @@ TAKEN: dict[str, Any] = {
     "shuffle": Random(),
     "adaptive": Case(When(n_taken=0, then=Given("adaptive", ItemSet)), default=F("adaptive")),
 }
-take_set = UpdateStatement(free_sets, **TAKEN)
-take_given_set = UpdateStatement(lambda: free_sets().filter(place__isnull=False), **TAKEN)
+
+
+@cache
+def take_set(k: int, *, given: bool) -> UpdateStatement:
+    """Return the statement that takes a set of k items; `given`: of the owner's questions, where it is still asked."""
+    asked = {"place__isnull": False} if given else {}
+    return UpdateStatement(lambda: free_sets(k).filter(**asked), **TAKEN)

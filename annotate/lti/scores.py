@@ -42,7 +42,9 @@ def send_next(now: datetime) -> bool:
     held = LtiLearner.objects.filter(pk=learner.pk, attempts=learner.attempts, sent_at=None)
     if not held.update(attempts=learner.attempts + 1, not_before=now + LEASE):
         return True  # another worker was first
-    learner = LtiLearner.objects.select_related("platform", "annotator").get(pk=learner.pk)
+    learner = LtiLearner.objects.select_related("platform", "annotator").filter(pk=learner.pk).first()
+    if learner is None:  # erased just now
+        return True
     own = LtiLearner.objects.filter(pk=learner.pk, attempts=learner.attempts)
     try:
         send_score(learner, now)

@@ -24,6 +24,7 @@ from annotate.models import (
     AnswerNotice,
     Captions,
     ConflictOfInterest,
+    Consent,
     Context,
     ContextTranslation,
     CriterionAnswer,
@@ -318,6 +319,7 @@ def _delete_rows(project: Project) -> None:
         ConflictOfInterest.objects.filter(annotator__project=project),
         QuestionAnswer.objects.filter(annotator__project=project),
         AnnotatorTag.objects.filter(annotator__project=project),
+        Consent.objects.filter(annotator__project=project),  # protects its text
         Item.objects.filter(project=project),
         Context.objects.filter(project=project),
     ):

@@ -9,6 +9,7 @@ from collections import Counter
 from datetime import timedelta
 
 import pytest
+from django.core.management import call_command
 from django.db import connection
 from django.urls import reverse
 from django.utils import timezone
@@ -19,11 +20,16 @@ from annotate.labelling.actions import Answer, record_label
 from annotate.labelling.undo import undo_label
 from annotate.management.commands.worker import create_worker
 from annotate.models import Annotator, Item, Project
+from annotate.participation.consent.actions import give_consent
 from annotate.privacy.erasure.actions import BY_THEMSELF, erase_annotator
+from annotate.projects.actions import delete_project
+from annotate.projects.copies.archiving import archive_project, unarchive_project
+from annotate.projects.copies.cloning import clone_project
 from models_engine.models import Fit
 from tests.conftest import make_annotator
 from tests.site.api_client import Api
 from tests.site.factories import make_labels
+from tests.site.labelling.test_labels import counts_are_true
 from tests.site.pages import signed_in
 
 SEEDS = [3, 4, 8, 10]  # those before 60 went well, too
@@ -46,18 +52,21 @@ class History:
 
     def go(self) -> None:
         for number in range(1, N_STEPS + 1):
-            step = self.rng.choice([*self.steps, *[self.do_answer] * 6])
-            self.now += timedelta(minutes=1)
-            self.refused = False
-            try:
-                step()
-            except UserError:
-                self.refused = True
-            self.done[step.__name__] += not self.refused
-            connection.check_constraints()  # as a commit would
+            self.step()
             if number % BETWEEN_FITS == 0:
                 self.work()
                 self.look()
+
+    def step(self) -> None:
+        step = self.rng.choice([*self.steps, *[self.do_answer] * 6])
+        self.now += timedelta(minutes=1)
+        self.refused = False
+        try:
+            step()
+        except UserError:
+            self.refused = True
+        self.done[step.__name__] += not self.refused
+        connection.check_constraints()  # as a commit would
 
     def work(self) -> None:
         """Does all that a worker has to do now."""
@@ -157,6 +166,69 @@ class History:
 
     def do_record(self) -> None:
         self.ask("post", "records")
+
+
+class PutAway(History):
+    """A project whose people are asked to agree, that asks two kinds of task, and whose labels go into a file."""
+
+    def do_join(self) -> Annotator:
+        who = super().do_join()
+        if version := Project.objects.get(pk=self.project.pk).consent_version:
+            give_consent(annotator=who, version=version, now=self.now)
+        return who
+
+    def do_ask_to_agree(self) -> None:
+        self.ask("patch", "entry", {"consent": self.rng.choice(["", "We keep what you say.", "We publish it."])})
+
+    def do_mix_tasks(self) -> None:
+        more = [{"task_type": "best", "k": 3, "percent": 40}]
+        self.ask("patch", "project", {"further_tasks": self.rng.choice([[], more, more])})
+
+    def do_put_away(self) -> None:
+        archive_project(project=self.project, actor=self.owner, now=self.now)
+        call_command("archive_labels", str(self.project.pk), verbosity=0)
+        self.do_erase()
+        call_command("restore_labels", str(self.project.pk), verbosity=0)
+        unarchive_project(project=self.project, actor=self.owner, now=self.now)
+        self.ask("post", "project-state", {"state": "open"})
+
+
+def make_site(project: Project, owner, seed: int) -> list[PutAway]:
+    """The project and a copy of it, in which a policy chooses the questions, with one worker and four people each."""
+    copy = clone_project(
+        source=project, actor=owner, name="Copy", with_items=True, now=timezone.now(), rng=random.Random(seed)
+    )
+    Project.objects.filter(pk=copy.pk).update(state="open", policy="whole", top_k=2, estimator="BradleyTerry")
+    copy.refresh_from_db()
+    histories = [PutAway(one, owner, seed + number) for number, one in enumerate([project, copy])]
+    histories[1].worker = histories[0].worker
+    for history in histories:
+        make_labels(history.project, [make_annotator(history.project, f"Otter {n}") for n in range(4)], 20)
+    return histories
+
+
+@pytest.mark.embedded
+@pytest.mark.slow
+def test_projects_go_on_beside_each_other_and_one_is_deleted(project, alice, caplog, settings, tmp_path):
+    settings.MEDIA_ROOT, settings.RATE_LIMIT_API = tmp_path, "100000/min"
+    project.estimator, project.overlap = "BradleyTerry", 4
+    project.save()
+    first, second = histories = make_site(project, alice, seed=54)
+    with caplog.at_level(logging.ERROR):
+        for number in range(1, N_STEPS + 1):
+            for history in histories:
+                history.step()
+                counts_are_true(history.project)
+            if number % (2 * BETWEEN_FITS) == 0:
+                first.work()
+        delete_project(project=second.project)
+        first.step()
+        first.work()
+        first.look()
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR] == []
+    assert min(len(+history.done) for history in histories) > 8
+    assert all(history.done["do_put_away"] for history in histories)
+    assert set(Fit.objects.values_list("project_id", flat=True)) == {project.pk}
 
 
 @pytest.mark.embedded

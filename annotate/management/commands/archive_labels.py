@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from annotate.core.database_outages import outages_told
 from annotate.models import LabelArchive, Project
-from annotate.operations.label_archives.errors import LabelArchiveError
+from annotate.operations.label_archives.errors import LabelArchiveError, deletion_told
 from annotate.operations.label_archives.moving import archive_labels
 
 SECONDS = 1.0  # between two words of progress to somebody who watches
@@ -61,7 +61,8 @@ class Command(BaseCommand):
         progress = Progress(self.stdout)
         was_done = LabelArchive.objects.filter(project=found, state=LabelArchive.State.ARCHIVED).exists()
         try:
-            archive = archive_labels(found, timezone.now(), progress)
+            with deletion_told():
+                archive = archive_labels(found, timezone.now(), progress)
         except LabelArchiveError as error:
             raise CommandError(str(error)) from error
         progress.end()

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 from annotate.core.database_outages import outages_told
 from annotate.management.commands.archive_labels import Progress
 from annotate.models import LabelArchive
-from annotate.operations.label_archives.errors import LabelArchiveError
+from annotate.operations.label_archives.errors import LabelArchiveError, deletion_told
 from annotate.operations.label_archives.moving import restore_labels
 
 
@@ -34,7 +34,8 @@ class Command(BaseCommand):
             raise CommandError(f"No labels of a project {project} are in a file.")
         progress = Progress(self.stdout)
         try:
-            n = restore_labels(archive, progress)
+            with deletion_told():
+                n = restore_labels(archive, progress)
         except LabelArchiveError as error:
             raise CommandError(str(error)) from error
         progress.end()

@@ -10,8 +10,11 @@ from typing import Any
 
 from django.conf import settings
 from django.core.files.storage import default_storage
+from django.db.models import Sum
 
 from annotate.core.transactions import write_transaction, yielding_write_transaction
+from annotate.labelling.item_sets import TAKEN_STATES
+from annotate.labelling.voiding import count_taken
 from annotate.locks import lock_project
 from annotate.models import (
     AnswerNotice,
@@ -23,6 +26,7 @@ from annotate.models import (
     Presentation,
     PresentedItem,
     Project,
+    Purpose,
 )
 from annotate.operations.label_archives.errors import LabelArchiveError
 from annotate.operations.label_archives.files import hash_of, opened_pieces, store, write_pieces
@@ -80,6 +84,8 @@ def write_archive(project: Project, now: datetime, report: Report) -> LabelArchi
     try:
         with write_transaction():
             check_may_archive(lock_project(project.pk))
+            if LabelArchive.objects.filter(project=project).exists():
+                raise LabelArchiveError("Another command has begun to move these labels. Nothing was changed.")
             labels = Label.objects.filter(project=project)
             found = (total, labels.count(), labels.filter(voided_at=None).count())
             if found != (counts.n_presentations, counts.n_labels, counts.n_unvoided):
@@ -181,6 +187,18 @@ def restore_labels(archive: LabelArchive, report: Report) -> int:
     return finish_restoring(archive)
 
 
+def count_anew(project: Project) -> None:
+    """Count what each set and item has taken where people were erased while their answers were in the file: what the
+    database did not hold then was not subtracted. The caller's transaction holds the project alone.
+    """
+    presentations = Presentation.objects.filter(project=project)
+    taken = presentations.filter(state__in=TAKEN_STATES, purpose=Purpose.ORDINARY)
+    if (project.item_sets.aggregate(n=Sum("n_taken"))["n"] or 0) != taken.count():
+        project.item_sets.update(n_taken=0)
+        project.items.update(n_taken=0)
+        count_taken(presentations, +1)
+
+
 def finish_restoring(archive: LabelArchive) -> int:
     """Check that everything is there again and forget the archive."""
     project, name = archive.project, archive.file.name
@@ -194,6 +212,7 @@ def finish_restoring(archive: LabelArchive) -> int:
                 f"{found[0]:,} presentations and {found[1]:,} labels are there, and the file has "
                 f"{archive.n_presentations:,} and {archive.n_labels:,}. The file stays; nothing else was changed."
             )
+        count_anew(project)
         archive.delete()
     if name:
         default_storage.delete(name)

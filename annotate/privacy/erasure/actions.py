@@ -77,6 +77,8 @@ def _erase(annotator: Annotator, by: str, actor: User | None, now: datetime) -> 
     project, labels = annotator.project, Label.objects.filter(annotator=annotator)
     counts = Count.objects.filter(annotator=annotator)
     firsts = [labels.aggregate(at=Min("created_at"))["at"], counts.aggregate(at=Min("imported_at"))["at"]]
+    if LabelArchive.objects.filter(project=project).exists():  # their answers may be in its file
+        firsts.append(annotator.joined_at)
     since = min((at for at in firsts if at is not None), default=None)
     if since is not None:
         delete_fits_since(project, min(since, annotator.joined_at) - CLOCKS_DIFFER)

@@ -118,6 +118,20 @@ def test_full_sets_are_left_out(project):
     assert len(again) >= len(first) - 10 * project.overlap
 
 
+def test_full_sets_of_another_size_are_no_hindrance(project):
+    """As a second kind of task leaves them; two sets of three are six items, as three pairs would be."""
+    fit = fit_of(project)
+    suggested(project, fit)
+    pair = SuggestedSet.objects.filter(project=project).values_list("key", flat=True)[0]
+    ItemSet.objects.create(project=project, key=pair, n_taken=project.overlap)
+    items = [str(pk) for pk in project.items.order_by("pk").values_list("pk", flat=True)]
+    for number in range(2):
+        key = "-".join(items[3 * number : 3 * number + 3])
+        ItemSet.objects.create(project=project, key=key, n_taken=project.overlap)
+    assert suggested(project, fit)
+    assert not SuggestedSet.objects.filter(key=pair).exists()
+
+
 @pytest.mark.parametrize(
     "values",
     [

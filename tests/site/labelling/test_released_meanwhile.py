@@ -6,11 +6,13 @@ from datetime import timedelta
 import pytest
 from django.db import connection
 
+from annotate.items.actions import delete_item, retire_item
 from annotate.labelling import assignment
 from annotate.labelling.actions import Answer, record_and_assign_next, record_label
 from annotate.labelling.known_items import declare_known
 from annotate.labelling.undo import undo_label
-from annotate.models import Presentation, Project
+from annotate.locks import in_step
+from annotate.models import Item, Presentation, Project
 from tests.conftest import NOW, make_annotator
 from tests.site.labelling.test_labels import counts_are_true
 from tests.site.labelling.test_question_ahead import answer, ask, open_one
@@ -50,6 +52,20 @@ def test_a_set_given_back_by_two_is_counted_down_once(project, otter):
     assert meanwhile.done
     shown.refresh_from_db()
     assert shown.state == "expired"
+    counts_are_true(project)
+
+
+@pytest.mark.parametrize("change", ["retired", "deleted"])
+def test_an_item_that_goes_after_it_was_chosen_is_not_shown(project, otter, alice, change):
+    likely = assignment.choose_ahead(otter, NOW)
+    item = Item.objects.get(pk=likely.items[0])
+    if change == "retired":
+        retire_item(item=item, actor=alice, now=NOW)
+    else:
+        delete_item(item=item, actor=alice, now=NOW)
+    shown = in_step(otter, lambda locked: assignment.open_or_renew(locked, likely, NOW, random.Random(1)))
+    assert item.pk not in shown.presented.values_list("item_id", flat=True)
+    connection.check_constraints()
     counts_are_true(project)
 
 

@@ -29,6 +29,7 @@ from annotate.models import (
     AnswerNotice,
     ConflictOfInterest,
     CriterionAnswer,
+    FitState,
     ItemComment,
     Label,
     LabelArchive,
@@ -43,7 +44,11 @@ from annotate.privacy.erasure.actions import BY_OWNER, erase_annotator
 from annotate.privacy.retention.actions import drop_personal_data
 from annotate.projects.actions import delete_project
 from annotate.projects.copies.archiving import archive_project, unarchive_project
+from models_engine.models import AnnotatorEstimate, Fit
 from tests.conftest import make_annotator
+from tests.site.factories import make_fit
+from tests.site.labelling.test_labels import counts_are_true
+from tests.site.labelling.test_released_meanwhile import Once
 
 TABLES = (Presentation, Label, CriterionAnswer, ItemComment)
 SHOWN = ("presentation_id", "item_id", "position")
@@ -185,6 +190,26 @@ def test_a_database_that_fails_is_told_in_words(archived, command):
     assert everything() == before
 
 
+@pytest.mark.parametrize("command", ["archive_labels", "restore_labels"])
+def test_a_project_deleted_meanwhile_is_told_in_words(archived, command):
+    if command == "restore_labels":
+        archive(archived)
+    words = '"annotate_labelarchive"' if command == "restore_labels" else '"annotate_presentation"'
+    meanwhile = Once("SELECT", words, lambda: delete_project(project=archived))
+    with connection.execute_wrapper(meanwhile), pytest.raises(CommandError, match="deleted meanwhile"):
+        call_command(command, str(archived.pk), verbosity=0)
+
+
+def test_two_commands_at_once_are_told_in_words(archived):
+    meanwhile = Once("SELECT", '"annotate_presentation"', lambda: archive(archived))
+    with connection.execute_wrapper(meanwhile), pytest.raises(CommandError, match="Another command has begun"):
+        call_command("archive_labels", str(archived.pk), verbosity=0)
+    meanwhile = Once("SELECT", '"annotate_labelarchive"', lambda: restore(archived))
+    with connection.execute_wrapper(meanwhile), pytest.raises(CommandError, match="brought the labels back"):
+        restore(archived)
+    assert Label.objects.count() == 10
+
+
 def test_keys_may_lie_far_apart_as_other_projects_have_those_between(archived, monkeypatch):
     monkeypatch.setattr(rows, "CHUNK", 100)
     last = Presentation.objects.filter(state="voided").latest("pk")
@@ -268,6 +293,19 @@ def test_the_answers_of_who_is_erased_leave_the_file_within_a_day(archived, djan
     assert len(default_storage.listdir("label-archives")[1]) == 1, "the former file is gone"
     restore(archived)
     assert Label.objects.count() == 5
+    counts_are_true(archived)
+
+
+def test_fits_that_counted_answers_in_the_file_go_with_whom_is_erased(archived):
+    fit = make_fit(archived, [[(item, 0.0, 1.0, 2) for item in archived.items.order_by("pk")]], now=timezone.now())
+    heron = Annotator.objects.get(pseudonym="Heron")
+    AnnotatorEstimate.objects.create(fit=fit, annotator_id=heron.pk, n_labels=5)
+    archive(archived)
+    wanted = FitState.objects.get(project=archived).wanted
+    erase_heron()
+    assert not AnnotatorEstimate.objects.filter(annotator_id=heron.pk).exists()
+    assert not Fit.objects.filter(pk=fit.pk).exists()
+    assert FitState.objects.get(project=archived).wanted > wanted, "once they are back they are fitted without Heron"
 
 
 def test_who_is_erased_does_not_come_back_even_before_the_file_is_written_anew(archived):
@@ -276,6 +314,7 @@ def test_who_is_erased_does_not_come_back_even_before_the_file_is_written_anew(a
     restore(archived)
     assert Label.objects.count() == 5
     assert not ItemComment.objects.filter(text__contains="Heron").exists()
+    counts_are_true(archived)
 
 
 def test_somebody_erased_in_the_middle_is_in_neither_place(archived):

@@ -4,6 +4,7 @@ import time
 from datetime import timedelta
 
 import pytest
+from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
@@ -12,6 +13,7 @@ from annotate.lti.launches import CLAIM
 from annotate.models import Annotator, LtiLearner, LtiPlatform
 from tests.conftest import answer_one
 from tests.site.accounts.issuer import Issuer, signing_key
+from tests.site.labelling.test_released_meanwhile import Once
 from tests.site.participation.lti_platform import begin, launch
 
 
@@ -129,6 +131,18 @@ def test_a_grade_is_sent_once_when_the_cap_is_reached_and_tried_again_until_it_a
     assert (path, authorization) == ("/items/3/scores?type=x", "Bearer t-1")
     assert (grade["userId"], grade["scoreGiven"], grade["scoreMaximum"]) == ("learner-7", 1, 1)
     assert grade["gradingProgress"] == "FullyGraded"
+
+
+def test_a_learner_erased_as_the_grade_is_claimed_ends_nothing(server, claims, project):
+    project.cap = 1
+    project.save()
+    annotator = arrive(Client(), server)
+    answer_one(annotator, now=timezone.now())
+    erase = Once("UPDATE", "annotate_ltilearner", lambda: LtiLearner.objects.all().delete())
+    with connection.execute_wrapper(erase):
+        assert scores.send_next(timezone.now())
+    assert erase.done
+    assert server.grades == []
 
 
 def test_grades_never_go_into_our_own_network(server, claims, project, settings):
