@@ -15,6 +15,7 @@ __all__ = ["CENTRAL_SD", "HIGHEST_SD", "LOWEST_SD", "VariationalFits"]
 
 Floats = NDArray[np.float64]
 Problem = DavidsonProblem | GradedProblem
+Moments = tuple[Floats, Callable[[], Floats]]  # a mean, and how to compute its covariance
 CENTRAL_SD = 1.5  # median of the log-normal prior of a learned prior_sd, whose log has sd 1
 # The likeliest is at most this, at which eight of ten pairs of items are surer than nine to one. Where all answers
 # agree the evidence would have utilities grow nearly without end, and fits would take ever more steps.
@@ -120,6 +121,16 @@ class VariationalFits:
 
         The fit is at sd before and after. The others begin with it alone, so that they end alike, whatever the start.
         """
+        return self._mix(sd, lambda found, position: (found.state.x, lambda: found.whole_covariance))
+
+    def log_scale(self, sd: float) -> tuple[float, float]:
+        """Return mean and standard deviation of log prior_sd, of which sd is the likeliest, as mix_over_scales has it;
+        0 for the latter where that is None.
+        """
+        mixed = self._mix(sd, lambda found, position: (np.array([position]), lambda: np.zeros((1, 1))))
+        return (float(np.log(sd)), 0.0) if mixed is None else (float(mixed.mean[0]), float(mixed.along[0]))
+
+    def _mix(self, sd: float, moments: Callable[[VariationalGaussian, float], Moments]) -> Mixed | None:
         if not self.converged or sd == HIGHEST_SD:
             return None
         likeliest, mode = self.nearest, float(np.log(sd))
@@ -130,7 +141,7 @@ class VariationalFits:
             found = likeliest if position == mode else self.fit(scale, within=NODE_TOLERANCE)
             if not self.converged:
                 return None
-            return self._evidence_slope(found, scale), found.state.x, lambda: found.whole_covariance
+            return self._evidence_slope(found, scale), *moments(found, position)
 
         mixed = mix_over_scales(mode, fit, float(np.log(LOWEST_SD)))
         self.nearest = likeliest
