@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import log_ndtr
+from scipy.special import erfcx
 
 from models_engine.acquisition.gains import LOGIT_IN_PROBITS
 from models_engine.arrays import read_deviations, read_floats, read_values
@@ -14,6 +14,7 @@ from models_engine.validation import check_items, check_mask
 __all__ = ["AnsweredMarginals", "add_answers"]
 
 Floats = NDArray[np.float64]
+FAR_OFF = -1e4  # standard deviations of a prediction, below which push (push + x) loses its digits
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +55,8 @@ def add_answers(
     for winner, loser, weight in zip(won.tolist(), lost.tolist(), share.tolist(), strict=True):
         total = LOGIT_IN_PROBITS + variances[winner] + variances[loser]
         x = (means[winner] - means[loser]) / np.sqrt(total)
-        push = float(np.exp(-(x**2) / 2 - log_ndtr(x))) / np.sqrt(2 * np.pi)
-        shrink = push * (push + x) / total
+        push = float(np.sqrt(2 / np.pi) / erfcx(-x / np.sqrt(2)))  # the normal density over its distribution function
+        shrink = (push * (push + x) if x > FAR_OFF else 1 - x**-2) / total
         for item, way in ((winner, 1.0), (loser, -1.0)):
             if changed[item]:
                 means[item], variances[item] = _moved(

@@ -15,10 +15,10 @@ from models_engine.estimators.settings import check_settings
 from models_engine.estimators.substitutes import add_clause, fit_in_place_of
 from models_engine.graphs import PairGraph
 from models_engine.implied_pairs import PairTable
-from models_engine.inference.davidson.learned_scale import CENTRAL_SD, VariationalFits
+from models_engine.inference.davidson.learned_scale import CENTRAL_SD, HIGHEST_SD, VariationalFits
 from models_engine.inference.davidson.mode import MAX_DENSE_ITEMS, Curvature, DavidsonProblem, PairCounts, maximise
 from models_engine.inference.davidson.scale_mixture import Mixed
-from models_engine.inference.davidson.variational import start_gaussian
+from models_engine.inference.davidson.variational import find_nearest_gaussian, start_gaussian
 from models_engine.inference.graded.counts import GradedCounts
 from models_engine.inference.graded.problem import GradedProblem
 from models_engine.linalg import centre
@@ -32,6 +32,8 @@ Floats = NDArray[np.float64]
 Problem = DavidsonProblem | GradedProblem
 MAX_SCALE_ITEMS = 300  # from whose pairs a prior_sd is learned where the mode is found: its log to some .05
 MAX_NEAREST_ITEMS = 500  # up to which "auto" is variational: .4 s of a warm fit, ten times the mode's
+MAX_ROUGH_ITEMS = 1_000  # up to which it is so at one scale, in some five steps from the mode
+ROUGH_TOLERANCE = 1e-2  # of these steps
 UNSETTLED = gettext_noop('variational inference did not converge: inference="map" with prior_sd %(prior_sd)s was used')
 
 
@@ -41,13 +43,15 @@ class BradleyTerry:
 
     prior_sd: prior standard deviation of a utility, in logits; None learns it by the evidence of variational inference
         (MacKay 1992), so that intervals cover whatever the scale of the data: where the mode of more than 300 items
-        is found, from the pairs among 300 neighbours. The posterior's prior_sd is then the likeliest, from half of 1.5
-        up; variational inference averages over what is open about it (along_scale).
+        is found, from the pairs among 300 neighbours. Variational inference averages over what is open about it
+        (along_scale), and the posterior's prior_sd is the likeliest, from half of 1.5 up; the mode is found at the
+        root of its mean square, and along_scale adds by how much utilities move with it.
     inference: "map" is the mode with Laplace's covariance, at any size. "variational" is the Gaussian closest to the
         posterior (Opper & Archambeau 2009): below about 50 comparisons per item its means are less biased and its
         intervals cover better, up to 2,000 items; above, the mode is found in its place and the message says so. "auto"
-        is variational up to 500 items and the mode above; where either does not converge, the mode with a prior_sd that
-        is not learned takes its place, and the message says so.
+        is variational up to 500 items, so at the one scale up to 1,000 (unless prior_sd is given), and the mode above;
+        where either does not converge, the mode with a prior_sd that is not learned takes its place, and the message
+        says so.
     ties: "davidson" adds P(tie) = nu/(2 cosh(margin/2)+nu) (Davidson 1970) as soon as a tie is seen, "half" counts a
         tie as half a win each way, "ignore" leaves ties out.   tie_sd: prior standard deviation of log nu around 0.
     grades: "ordered" takes how much better an item is as an ordered likelihood with learned cut points (see
@@ -140,22 +144,33 @@ class BradleyTerry:
         return _Found(fits.problem, prior_sd, mixed.mean, *found, fits.converged, along=along)
 
     def _find_mode(self, answers: "_Answers", start: Posterior | None, log: FitLog) -> "_Found":
-        prior_sd, learned, earlier = self.prior_sd, True, FitLog(self.max_iterations, log.progress)
+        prior_sd, deviation, settled, earlier = self.prior_sd, 0.0, True, FitLog(self.max_iterations, log.progress)
         if prior_sd is None:
-            prior_sd, learned = self._learn_scale(answers, start, earlier)
+            prior_sd, deviation, settled = self._learn_scale(answers, start, earlier)
         problem = self._build_problem(answers).with_prior_sd(prior_sd)
-        state, converged = maximise(
+        state, found = maximise(
             problem,
             problem.at(_starting_point(problem, start)),
             tolerance=self.tolerance,
             limit=self.max_iterations,
             step_done=log.step,
         )
-        covariance = _covariance(state.curvature)
-        return _Found(problem, prior_sd, state.x, *covariance, converged and learned, len(earlier.objective))
+        curvature = state.curvature
+        if self.prior_sd is None and self.inference == "auto" and problem.n_items <= MAX_ROUGH_ITEMS:
+            begin = start_gaussian(problem, state.x, curvature.precision.weights)
+            nearest, near = find_nearest_gaussian(
+                begin, tolerance=ROUGH_TOLERANCE, limit=self.max_iterations, step_done=log.step
+            )
+            state, curvature, found = nearest.state, nearest.curvature, found and near
+        along = deviation * _change_with_scale(problem, state.x, curvature)
+        covariance, sds = _covariance(curvature, along)
+        n, settled = problem.n_items, settled and found
+        uncertain = centre(along[:n]) if deviation else None
+        return _Found(problem, prior_sd, state.x, covariance, sds, settled, len(earlier.objective), uncertain)
 
-    def _learn_scale(self, answers: "_Answers", start: Posterior | None, log: FitLog) -> tuple[float, bool]:
-        """Learn prior_sd by variational inference, whatever finds the utilities; also return whether it converged.
+    def _learn_scale(self, answers: "_Answers", start: Posterior | None, log: FitLog) -> tuple[float, float, bool]:
+        """Learn prior_sd by variational inference, whatever finds the utilities: the root of the mean of its square
+        (what an item without answers has as its variance), the standard deviation of its log, and whether it converged.
 
         By Laplace's approximation it would be a third to nine tenths of what it is. Of more than MAX_SCALE_ITEMS
         items, from the pairs among as many that are next to each other, as the prior is the same for all.
@@ -168,7 +183,8 @@ class BradleyTerry:
             answers = _Answers(pairs, answers.sided[rows], answers.n_grades)
             start = start.restrict(near) if start is not None and near.max() < start.n_items else None
         fits = self._start_variational(answers, start, log)
-        return fits.learn_scale(first), fits.converged
+        mean, deviation = fits.log_scale(fits.learn_scale(first))
+        return min(float(np.exp(mean + deviation**2)), HIGHEST_SD), deviation, fits.converged
 
     def _start_variational(self, answers: "_Answers", start: Posterior | None, log: FitLog) -> VariationalFits:
         """Start from Laplace's approximation or from the earlier posterior."""
@@ -265,15 +281,25 @@ def _starting_sd(start: Posterior | None) -> float:
     return known or CENTRAL_SD
 
 
-def _covariance(curvature: Curvature) -> tuple[Covariance, Floats]:
-    """Return the covariance of the centred utilities, nuisances integrated out, and the nuisances' sds."""
+def _change_with_scale(problem: Problem, x: Floats, curvature: Curvature) -> Floats:
+    """Return the derivative of x in log prior_sd, (n_x,): the gradient's is 2 f / prior_sd^2."""
+    pull = np.zeros(len(x))
+    pull[: problem.n_items] = 2 * problem.prior[: problem.n_items] * x[: problem.n_items]
+    return curvature.solve(pull)
+
+
+def _covariance(curvature: Curvature, along: Floats) -> tuple[Covariance, Floats]:
+    """Return the covariance of the centred utilities, nuisances integrated out, and the nuisances' sds; both with what
+    is open in the direction along, (n_x,).
+    """
     n = curvature.n_items
     if curvature.is_dense:
-        return _dense_covariance(curvature.inverse, n)
-    if not curvature.border.shape[1]:
-        return GraphCovariance.of(curvature.precision), np.zeros(0)
-    extra, spread = curvature.nuisance_spread()
-    return GraphCovariance.of(curvature.precision, extra), np.sqrt(np.diagonal(spread))
+        return _dense_covariance(curvature.inverse + np.outer(along, along), n)
+    extra, spread = along[:n, None], along[n:] ** 2
+    if curvature.border.shape[1]:
+        reach, of_nuisances = curvature.nuisance_spread()
+        extra, spread = np.column_stack([reach, extra]), spread + np.diagonal(of_nuisances)
+    return GraphCovariance.of(curvature.precision, extra if along.any() else extra[:, :-1]), np.sqrt(spread)
 
 
 def _dense_covariance(matrix: Floats, n: int) -> tuple[Covariance, Floats]:

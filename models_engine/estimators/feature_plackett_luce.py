@@ -12,6 +12,7 @@ from models_engine.covariance.forms import Covariance, DenseCovariance, LowRankC
 from models_engine.data import Comparisons
 from models_engine.errors import InvalidData
 from models_engine.estimators.feature_posterior import FeaturePosterior, scaled_features
+from models_engine.estimators.missed_agreement import with_missed_agreement
 from models_engine.estimators.plackett_luce import ChoiceProblem
 from models_engine.estimators.settings import check_settings
 from models_engine.estimators.substitutes import fit_in_place_of
@@ -84,7 +85,7 @@ class FeaturePlackettLuce:
             mean[: len(known)] = known
         search = _Search(self, data, progress)
         scales, fits = search.run(mean)
-        return self._posterior(data, search, scales, fits)
+        return with_missed_agreement(self._posterior(data, search, scales, fits), data.pairs())
 
     def _posterior(
         self, data: Comparisons, search: "_Search", scales: list[SdPair], fits: list[Fitted]

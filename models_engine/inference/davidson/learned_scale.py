@@ -15,6 +15,7 @@ __all__ = ["CENTRAL_SD", "HIGHEST_SD", "LOWEST_SD", "VariationalFits"]
 
 Floats = NDArray[np.float64]
 Problem = DavidsonProblem | GradedProblem
+Moments = tuple[Floats, Callable[[], Floats]]  # a mean, and how to compute its covariance
 CENTRAL_SD = 1.5  # median of the log-normal prior of a learned prior_sd, whose log has sd 1
 # The likeliest is at most this, at which eight of ten pairs of items are surer than nine to one. Where all answers
 # agree the evidence would have utilities grow nearly without end, and fits would take ever more steps.
@@ -24,7 +25,13 @@ HIGHEST_SD = 6.0
 # evidence, too, takes chance and a scale near 0 for likelier, and would have the first hardly above the last. Truths
 # more alike than this have wider intervals than they need, never narrower ones.
 LOWEST_SD = CENTRAL_SD / 2
+WIDE_SD = 2 * CENTRAL_SD  # a maximum above it may have another at LOWEST_SD
+WELL_KNOWN = 0.1  # share of the prior's variance that is left open, below which LOWEST_SD is the only maximum
 SCALE_STEPS = 30
+MAX_STEP = 0.7  # of log prior_sd
+SCALE_TOLERANCE = 1e-5  # of log prior_sd
+LEAST_APART = 1e-3  # of two values of log prior_sd whose slopes tell how the slope changes
+ROUGH = 1e-3  # of the first fits of a search
 NODE_TOLERANCE = 2e-5  # of the fits that are averaged
 SMALLEST = 1e-300  # weight of a pair whose logarithm is taken
 
@@ -55,32 +62,55 @@ class VariationalFits:
         return self.nearest
 
     def learn_scale(self, first: float) -> float:
-        """Solve d log evidence / d log prior_sd = 0 by the secant rule from MacKay's first step; the fit is then there.
+        """Find the likeliest scale from `first` on; the fit is then there.
 
-        The slope of the log evidence is that of its bound (MacKay 1992), with the log-normal prior's. HIGHEST_SD is
-        found where it still rises there, LOWEST_SD where it already falls.
+        Where items are hardly compared with any but their neighbours the density may have two maxima: at LOWEST_SD,
+        and above WIDE_SD. Where the climb ends at one of them and the density rises towards another on the other side,
+        the greater one is taken, so that the end does not depend on where the climb begins.
+        """
+        found = self._climb(first)
+        wide, fitted = found > WIDE_SD, self.nearest
+        open_share = float(np.trace(fitted.covariance)) / (self.problem.n_items * found**2)
+        if not self.converged or not (wide or (found == LOWEST_SD and open_share > WELL_KNOWN)):
+            return found
+        beyond = LOWEST_SD if wide else WIDE_SD
+        if (self._evidence_slope(self.fit(beyond, ROUGH), beyond) < 0) == wide:
+            other, density = self._climb(beyond), self._log_density(found, fitted)
+            if self._log_density(other, self.nearest) > density:
+                return other
+        self.nearest = fitted
+        return found
+
+    def _climb(self, first: float) -> float:
+        """Solve d log density / d log prior_sd = 0 by the secant rule, within the signs of the slope that were seen.
+
+        HIGHEST_SD is found where the density still rises there, LOWEST_SD where it already falls.
         """
         ends = {float(np.log(sd)): sd for sd in (LOWEST_SD, HIGHEST_SD)}
         lowest, highest = ends
-
-        def ends_at(position: float, slope: float, level: float) -> bool:
-            beyond = (position == highest and slope > 0) or (position == lowest and slope < 0)
-            return beyond or abs(slope) < level
-
-        position, before, step = float(np.clip(np.log(first), lowest, highest)), (np.nan, np.nan), 1e-2
+        low, high = -np.inf, np.inf  # where it rises and where it falls
+        position, within, bend = float(np.clip(np.log(first), lowest, highest)), ROUGH, 0.0
+        before: tuple[float, float] | None = None  # position and slope
         for _ in range(SCALE_STEPS):
             sd = ends.get(position, float(np.exp(position)))
-            within = min(1e-3, 0.1 * abs(step))
-            slope, first_step = self._evidence_slope(self.fit(sd, within), sd)
-            level = 1e-6 * self.problem.n_items
-            if ends_at(position, slope, level) and within > 100 * self.tolerance:
-                slope, first_step = self._evidence_slope(self.fit(sd), sd)  # what a rough fit says may be chance
-                level *= 10
-            if ends_at(position, slope, level):
-                return sd
-            secant = -slope * (position - before[0]) / (slope - before[1]) if slope != before[1] else np.nan
-            step = float(np.clip(secant if np.isfinite(secant) else first_step, -0.7, 0.7))
-            before, position = (position, slope), float(np.clip(position + step, lowest, highest))
+            found = self.fit(sd, within)
+            slope = self._evidence_slope(found, sd)
+            if before is None:
+                bend = self._evidence_bend(found, sd)
+            elif abs(position - before[0]) > LEAST_APART:
+                bend = (slope - before[1]) / (position - before[0])
+            step = float(np.clip(-slope / bend if bend < 0 else np.copysign(MAX_STEP, slope), -MAX_STEP, MAX_STEP))
+            new = float(np.clip(position + step, lowest, highest))
+            if abs(new - position) < SCALE_TOLERANCE:
+                if within == 0:
+                    return sd
+                within = 0.0  # what a rough fit says may be chance
+                continue
+            if abs(step) > 10 * within:
+                low, high = (position, high) if slope > 0 else (low, position)
+            if not low < new < high and np.isfinite(high - low):
+                new = (low + high) / 2
+            before, within, position = (position, slope), min(ROUGH, abs(new - position) / 10), new
         self.converged = False
         return sd
 
@@ -91,6 +121,16 @@ class VariationalFits:
 
         The fit is at sd before and after. The others begin with it alone, so that they end alike, whatever the start.
         """
+        return self._mix(sd, lambda found, position: (found.state.x, lambda: found.whole_covariance))
+
+    def log_scale(self, sd: float) -> tuple[float, float]:
+        """Return mean and standard deviation of log prior_sd, of which sd is the likeliest, as mix_over_scales has it;
+        0 for the latter where that is None.
+        """
+        mixed = self._mix(sd, lambda found, position: (np.array([position]), lambda: np.zeros((1, 1))))
+        return (float(np.log(sd)), 0.0) if mixed is None else (float(mixed.mean[0]), float(mixed.along[0]))
+
+    def _mix(self, sd: float, moments: Callable[[VariationalGaussian, float], Moments]) -> Mixed | None:
         if not self.converged or sd == HIGHEST_SD:
             return None
         likeliest, mode = self.nearest, float(np.log(sd))
@@ -101,7 +141,7 @@ class VariationalFits:
             found = likeliest if position == mode else self.fit(scale, within=NODE_TOLERANCE)
             if not self.converged:
                 return None
-            return self._evidence_slope(found, scale)[0], found.state.x, lambda: found.whole_covariance
+            return self._evidence_slope(found, scale), *moments(found, position)
 
         mixed = mix_over_scales(mode, fit, float(np.log(LOWEST_SD)))
         self.nearest = likeliest
@@ -123,11 +163,17 @@ class VariationalFits:
             mean, log_weights = mean + moved, log_weights + share * (near[1][2] - log_weights)
         return mean, np.exp(log_weights)
 
-    def _evidence_slope(self, found: VariationalGaussian, sd: float) -> tuple[float, float]:
-        """Return E|f|^2/sd^2 - n plus the log-normal prior's gradient; and MacKay's step, the log of effective
-        sd over sd.
-        """
+    def _evidence_slope(self, found: VariationalGaussian, sd: float) -> float:
+        """Return E|f|^2/sd^2 - n plus the log-normal prior's gradient: that of the bound (MacKay 1992)."""
         f = self.problem.split(found.state.x)[0]
-        pull = -np.log(sd / CENTRAL_SD)
-        fitted, free = float(f @ f) / sd**2, self.problem.n_items - float(np.trace(found.covariance)) / sd**2
-        return fitted - free + pull, 0.5 * np.log(max(fitted + max(pull, 0), 1e-2) / max(free - min(pull, 0), 1e-2))
+        return float(f @ f + np.trace(found.covariance)) / sd**2 - self.problem.n_items - np.log(sd / CENTRAL_SD)
+
+    def _evidence_bend(self, found: VariationalGaussian, sd: float) -> float:
+        """Return the slope's own slope, as it would be if the pairs' weights stayed as they are."""
+        f, covariance = self.problem.split(found.state.x)[0], found.covariance
+        square = float(f @ f + np.trace(covariance)) / sd**2
+        shrinks = float(2 * f @ (covariance @ f) + np.vdot(covariance, covariance)) / sd**4
+        return 2 * (shrinks - square) - 1
+
+    def _log_density(self, sd: float, found: VariationalGaussian) -> float:
+        return found.bound - np.log(sd / CENTRAL_SD) ** 2 / 2

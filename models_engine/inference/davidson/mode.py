@@ -14,7 +14,7 @@ from models_engine.implied_pairs import PairTable
 from models_engine.linalg import chunk_slices, sum_by_group
 
 __all__ = [
-    "FEW_POINTS",
+    "FEWEST_POINTS",
     "MAX_DENSE_ITEMS",
     "ConcaveProblem",
     "Curvature",
@@ -29,7 +29,10 @@ __all__ = [
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 MAX_DENSE_ITEMS = 2_000  # up to here a dense Cholesky factor is quicker than sparse products, and covariances exact
-FEW_POINTS, MAX_FEW_SD = 15, 1.2  # Gauss-Hermite nodes, and up to which standard deviation of a margin they serve
+# Gauss-Hermite nodes, and up to which standard deviation of a margin they serve: to 5e-7 of a probability's derivative,
+# and better of the probability and its logarithm.
+FEWEST_POINTS, MAX_FEWEST_SD = 9, 0.8
+FEW_POINTS, MAX_FEW_SD = 15, 1.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +93,7 @@ class DavidsonProblem:
     has_tie: bool
     prior: Floats
     variance: Floats | None = None
-    n_points: int = FEW_POINTS
+    n_points: int = FEWEST_POINTS
 
     @property
     def n_items(self) -> int:
@@ -181,7 +184,7 @@ def count_points(variance: Floats) -> int:
     """
     widest = np.sqrt(variance.max(initial=0.0))
     if widest <= MAX_FEW_SD:
-        return FEW_POINTS
+        return FEWEST_POINTS if widest <= MAX_FEWEST_SD else FEW_POINTS
     return 1 + 2 ** int(np.ceil(np.log2(10 * widest)))
 
 

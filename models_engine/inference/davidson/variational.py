@@ -15,6 +15,7 @@ __all__ = ["VariationalGaussian", "find_nearest_gaussian", "start_gaussian"]
 Floats = NDArray[np.float64]
 Problem = DavidsonProblem | GradedProblem
 MIN_STEP = 0.01
+SWING = 0.5  # of the last step that the next one takes back, from which steps are too long
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +55,7 @@ def find_nearest_gaussian(
     """Increase the bound until neither the mean nor a margin's variance changes by more than tolerance.
 
     One step of size r mixes r of the expected curvature into the weights and moves the mean by r C gradient (Khan &
-    Lin 2017, eq. 13-14). r is halved while the bound would decrease, shrinks where steps oscillate, and grows
+    Lin 2017, eq. 13-14). r is halved while the bound would decrease, shrinks where steps oscillate widely, and grows
     otherwise.
     """
     at, size, last = start, 1.0, np.zeros(1)
@@ -64,7 +65,7 @@ def find_nearest_gaussian(
             size /= 2
             new = _step(at, size)
         moved = np.concatenate([new.state.x - at.state.x, _variance(new) - _variance(at)]) / size
-        swings = len(last) == len(moved) and float(last @ moved) < 0
+        swings = len(last) == len(moved) and float(last @ moved) < -SWING * float(last @ last)
         at, size, last = new, max(MIN_STEP, 0.6 * size) if swings else min(1.0, 1.3 * size), moved
         step_done(at.bound)
         if np.abs(moved).max(initial=0.0) < tolerance:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from models_engine.graphs import GraphPrecision
 from models_engine.inference.davidson.mode import (
-    FEW_POINTS,
+    FEWEST_POINTS,
     Curvature,
     ProblemState,
     average_over_normal,
@@ -45,7 +45,7 @@ class GradedProblem:
     has_side: bool
     prior: Floats
     variance: Floats | None = None
-    n_points: int = FEW_POINTS
+    n_points: int = FEWEST_POINTS
 
     @property
     def n_items(self) -> int:

@@ -29,6 +29,20 @@ def test_one_answer_gives_the_moments_of_both_items(mean):
         assert (found.mean[item], found.sd[item]) == pytest.approx(moments_of_one(mean, sd, 0, 1, item), rel=1e-6)
 
 
+@pytest.mark.parametrize("apart", [1e3, 2e4, 1e5, 1e9])
+def test_an_answer_against_a_prediction_far_off_counts_as_an_observed_draw(apart):
+    """log Phi(x) is -x^2 / 2 there: as if the difference had been seen to be 0, with a variance of 1.702^2."""
+    mean, sd = np.array([-apart, 0.0]), np.array([0.8, 1.4])
+    with np.errstate(all="raise"):
+        found = add_answers(mean, sd, [0], [1], changes=[True, True])
+        surely = add_answers(mean, sd, [1], [0], changes=[True, True])
+    share = sd**2 / (C**2 + sd[0] ** 2 + sd[1] ** 2)
+    assert found.mean == pytest.approx(mean + share * [apart, -apart], rel=1e-5)
+    assert found.sd == pytest.approx(sd * np.sqrt(1 - share), rel=1e-5)
+    assert surely.mean == pytest.approx(mean)
+    assert surely.sd == pytest.approx(sd)
+
+
 def test_answers_about_one_item_come_near_its_posterior():
     """Five answers against opponents that stay: the exact posterior of the one utility, by quadrature."""
     mean, sd = np.array([0.5, 1.0, -0.5, 0.0]), np.array([1.2, 0.3, 0.3, 0.5])

@@ -335,15 +335,6 @@ def test_a_learned_scale_neither_vanishes_nor_grows_without_end_after_few_answer
         assert (np.abs(found.utilities()) < 2 * found.standard_deviations()).all()
 
 
-def test_where_the_density_of_the_scale_is_greater_elsewhere_none_is_learned():
-    """A chain of 20 items that all agree about, five answers a step: utilities of 230 logits came out."""
-    left = np.repeat(np.arange(19), 5)
-    data = Comparisons.from_pairs(left, left + 1, np.ones(len(left)), n_items=20)
-    found = LEARNED.fit(data)
-    assert 'inference="map" with prior_sd 1.5 was used' in found.diagnostics.message
-    assert_allclose(found.utilities(), QUICK.fit(data).utilities())
-
-
 def test_a_fit_that_does_not_converge_gives_way_to_the_mode_under_auto():
     data = Comparisons.from_pairs([0, 1, 2], [1, 2, 3], [1, 1, 1], weights=[5e4, 5e4, 1], n_items=4)
     with pytest.warns(NotConverged):
