@@ -12,7 +12,8 @@ from annotate.core.time_units import DAY, HOUR, MINUTE, MONTH, TEN_MINUTES, floo
 from annotate.criteria import Criterion, list_criteria
 from annotate.fitting.needed import current_goal, informative_labels, n_labels_since, remaining_labels
 from annotate.fitting.published import published_fit
-from annotate.labelling.plan.queries import plan_progress
+from annotate.labelling.plan.capacity import capacity
+from annotate.labelling.plan.queries import NO_LIMIT
 from annotate.models import IMPORTED_APP_VERSION, Label, Project
 from models_engine.errors import InsufficientData
 from models_engine.forecast import Forecast, Forecaster, draw_needed
@@ -32,7 +33,7 @@ def figures(project: Project, now: datetime, progress: Callable[[int, int, float
 
     basis: "sessions" or "labels".   history, horizon: hours.   within: [low, middle, high] labels by hours ahead.
     unit, columns: [start, low, middle, high] of the chart's columns ahead.   goals: by criterion with a goal that is
-    not met, see goal_figures.   left: tasks that the plan still has, null where it has no end.
+    not met, see goal_figures.   left: answers that the project still takes, null where they have no end.
     """
     times, annotators = read_times(project, now)
     try:
@@ -40,7 +41,7 @@ def figures(project: Project, now: datetime, progress: Callable[[int, int, float
     except InsufficientData:
         return {}
     forecast = stop_at_closing(forecast, project, now)
-    left = tasks_left(project)
+    left = answers_left(project)
     most = np.inf if left is None else float(left)
     hours = [hours for hours in WITHIN if hours <= forecast.horizon]
     ends = Label.objects.filter(project=project).order_by("created_at").values_list("created_at", flat=True)
@@ -68,10 +69,9 @@ def read_times(project: Project, now: datetime) -> tuple[NDArray[np.float64], ND
     return hours, annotators.astype(np.int64)
 
 
-def tasks_left(project: Project) -> int | None:
-    """Return how many answers the plan still takes; None where there is no plan, or no end of it."""
-    plan = plan_progress(project)
-    return plan.n_left if plan.n_planned and plan.has_limit else None
+def answers_left(project: Project) -> int | None:
+    """Return how many answers the sets still take; None where there is no end of them."""
+    return capacity(project).n_left if project.overlap < NO_LIMIT else None
 
 
 def stop_at_closing(forecast: Forecast, project: Project, now: datetime) -> Forecast:
@@ -111,7 +111,7 @@ def goal_figures(criterion: Criterion, forecast: Forecast, most: float) -> dict[
     if needed is None:
         return None
     drawn = draw_needed(needed.low, needed.middle, needed.high, len(forecast.labels), SEED)
-    # A plan is answered when its last task is; other goals may need more than the plan has.
+    # A plan is answered when its last task is; other goals may need more answers than the project takes.
     until = forecast.hours_to(np.minimum(drawn, most) if project.goal == "plan" else drawn, most)
     ordered = np.sort(until)
     middles = [float(ordered[round(level * (len(ordered) - 1))]) for level in LEVELS]

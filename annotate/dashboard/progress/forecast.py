@@ -35,8 +35,8 @@ class Likely:
 class Outlook:
     """columns: the chart's columns ahead, of which the first is the rest of the column that runs.
 
-    is_young: the answers span a day or less, so that nothing beyond six hours is forecast.   left: tasks that the plan
-    still has, None where it has no end.
+    is_young: the answers span a day or less, so that nothing beyond six hours is forecast.   left: answers that the
+    project still takes, where no more than these may be given within the hours forecast; else None.
     """
 
     as_of: datetime
@@ -48,10 +48,10 @@ class Outlook:
 
 
 def outlook(project: Project, unit: Unit, last: datetime | None) -> Outlook | None:
-    """Read the forecast from one query; None where there is none. Columns that have passed, or of another unit than the
-    chart's, are left out."""
+    """Read the forecast from one query; None where there is none, or the project is full. Columns that have passed, or
+    of another unit than the chart's, are left out."""
     row = stored_forecast(project)
-    if row is None or row.as_of is None:
+    if row is None or row.as_of is None or row.figures["left"] == 0:
         return None
     found = row.figures
     begins = floor_time(max(row.as_of, last or row.as_of), unit.length)
@@ -62,4 +62,5 @@ def outlook(project: Project, unit: Unit, last: datetime | None) -> Outlook | No
     ]
     within = [Likely(int(hours), *values) for hours, values in found["within"].items()]
     is_young = found["history"] <= HOURS_OF_A_DAY
-    return Outlook(row.as_of, within, columns, is_young, found["left"], row.returns.get("expected"))
+    left = found["left"] if any(one.high == found["left"] for one in within) else None
+    return Outlook(row.as_of, within, columns, is_young, left, row.returns.get("expected"))

@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, date, datetime, timedelta
+from math import comb
 
 import pytest
 from django.urls import reverse
@@ -12,6 +13,7 @@ from annotate.dashboard.goal.queries import time_words
 from annotate.fitting import forecast_job
 from annotate.fitting.forecast import figures
 from annotate.fitting.forecast_rows import probability_by
+from annotate.labelling.plan.queries import NO_LIMIT
 from annotate.models import (
     IMPORTED_APP_VERSION,
     Event,
@@ -70,6 +72,8 @@ def stored(project: Project, **changes) -> LabelForecast:
 
 @pytest.mark.slow
 def test_the_worker_forecasts_and_progress_shows_it(project, alice):
+    Project.objects.update(overlap=NO_LIMIT)
+    project.refresh_from_db()
     now = give_answers(project, 160, timedelta(minutes=30))
     known_goal(project, now, [60, 80, 110])
     row = forecast_job.QUEUE.claim_next(owner="test", now=timezone.now())
@@ -127,6 +131,30 @@ def test_a_plan_and_a_closing_moment_are_limits(project):
     Project.objects.filter(pk=project.pk).update(n_sets=None, closes_at=now + timedelta(seconds=1))
     project.refresh_from_db()
     assert figures(project, now, go_on)["within"]["6"] == [0, 0, 0]
+
+
+@pytest.mark.slow
+def test_no_more_answers_are_forecast_than_the_sets_take(project, alice):
+    n_pairs = comb(project.items.count(), 2)
+    Project.objects.update(overlap=NO_LIMIT)
+    project.refresh_from_db()
+    now = give_answers(project, 60, timedelta(minutes=1))
+    free = figures(project, now, go_on)
+    assert free["left"] is None
+    assert free["within"]["6"][2] > n_pairs
+    ItemSet.objects.filter(project=project).update(n_taken=1)
+    n_taken = project.item_sets.count()
+    Project.objects.update(overlap=2)
+    project.refresh_from_db()
+    found = figures(project, now, go_on)
+    assert found["left"] == 2 * n_pairs - n_taken
+    assert found["within"]["6"][2] == found["left"]
+    client, row = signed_in(alice), compute(project)
+    assert f"The project takes {found['left']} more answers; no more than that is forecast." in page(
+        client, project, "progress"
+    )
+    LabelForecast.objects.update(figures=row.figures | {"left": 0})
+    assert "Answers likely to come" not in page(client, project, "progress")
 
 
 def test_a_forecast_is_due_after_a_fit_and_hourly_in_silence(project):
