@@ -112,7 +112,10 @@ def time_words(hours: list[float | None], horizon: float) -> str:
     values["middle"] = span_words(middle)
     if high is None:
         return _("about %(middle)s (%(low)s to more than %(farthest)s)") % values
-    return _("about %(middle)s (%(low)s to %(high)s)") % (values | {"high": span_words(high)})
+    values["high"] = span_words(high)
+    if values["low"] == values["high"]:
+        return _("about %(middle)s") % values
+    return _("about %(middle)s (%(low)s to %(high)s)") % values
 
 
 def goal_sentence(project: Project) -> str:

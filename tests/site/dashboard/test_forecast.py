@@ -264,6 +264,7 @@ def test_webhooks_are_told_once_of_a_deadline_at_risk(project, alice):
 
 def test_when_in_words():
     assert time_words([0.2, 3.0, 70.0], 168) == "about 3 hours (12 minutes to 3 days)"
+    assert time_words([0.004, 0.008, 0.01], 6) == "about 1 minute"
     assert time_words([20.0, 90.0, None], 168) == "about 4 days (20 hours to more than 7 days)"
     assert time_words([100.0, None, None], 168) == "more than 7 days (at least 4 days)"
     assert time_words([None, None, None], 6) == "more than 6 hours"
