@@ -226,7 +226,7 @@ def test_the_message_says_how_many_are_answered_and_leads_back(project, owner, a
         ("en", 7, None, "You have answered 7 questions so far."),
         ("de", 12, 45, "Bisher hast du 12 von 45 Fragen beantwortet."),
         ("es", 12, 45, "Hasta ahora ha respondido a 12 de 45 preguntas."),
-        ("fr", 12, 45, "Réponses données jusqu'ici\xa0: 12 sur 45."),
+        ("fr", 12, 45, "Réponses données jusqu'ici\u202f: 12 sur 45."),
     ],
 )
 def test_the_message_counts_in_words_of_each_language(project, alice, language, n, number, text):
