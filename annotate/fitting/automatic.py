@@ -14,8 +14,9 @@ from annotate.criteria import Criterion
 from annotate.fitting.cluster import fit_on_cluster
 from annotate.fitting.reading import Labels, read_labels
 from annotate.models import Label
+from models_engine.constants import MIN_LABELS_TO_CHOOSE
 from models_engine.estimators import choosing
-from models_engine.estimators.choosing import AUTOMATIC, MIN_LABELS, SIMPLEST_FIRST, Choice, Trial, candidate_names
+from models_engine.estimators.choosing import AUTOMATIC, SIMPLEST_FIRST, Choice, Trial, candidate_names
 from models_engine.estimators.table import ESTIMATORS
 from models_engine.models import Fit
 from models_engine.progress import Progress
@@ -48,10 +49,10 @@ def needs_quick_fit(criterion: Criterion, former: Fit | None) -> bool:
     if criterion.project.estimator != AUTOMATIC:
         return False
     n_stored = Label.objects.filter(project=criterion.project, voided_at=None).count()
-    if n_stored < MIN_LABELS or reusable_choice(former, n_stored):
+    if n_stored < MIN_LABELS_TO_CHOOSE or reusable_choice(former, n_stored):
         return False
     labels = read_labels(criterion)  # some stored labels say nothing of the items
-    if labels is None or labels.data.n_labels < MIN_LABELS or reusable_choice(former, labels.data.n_labels):
+    if labels is None or labels.data.n_labels < MIN_LABELS_TO_CHOOSE or reusable_choice(former, labels.data.n_labels):
         return False
     is_published = former is not None and former.diagnostics.get("choosing")
     return not (is_published and former is not None and former.data_hash == labels.data.data_hash())

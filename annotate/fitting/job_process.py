@@ -6,6 +6,7 @@ The worker holds the lease, watches the time and kills the process; a job that e
 import logging
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -23,6 +24,7 @@ from annotate.core.stored_messages import store_message
 from annotate.fitting.job_runner import JobRunner, Outcome, Task, WorkerJobs
 from annotate.jobs.leases import worker_died
 from annotate.jobs.limits import KILLED, JobLimits, limited, resident_bytes
+from annotate.jobs.queues import load_work
 
 logger = logging.getLogger("annotate.worker")
 CONTEXT = get_context("forkserver")
@@ -144,11 +146,7 @@ def serve_jobs(connection: Connection, lifeline: Connection, create_jobs: Callab
 
     lifeline: closed at the other end when the worker has ended, even by kill -9.
     """
-    end_with_parent(os.getppid())  # the fork server
-    threading.Thread(target=end_with_worker, args=[lifeline], name="worker watch", daemon=True).start()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)  # the worker decides when it stops
-    settings.DEBUG = False
+    prepare_process(lifeline)
     runner = JobRunner(create_jobs(), StopRequests(connection))
     try:
         while True:
@@ -159,6 +157,42 @@ def serve_jobs(connection: Connection, lifeline: Connection, create_jobs: Callab
         pass
     finally:
         connections.close_all()
+
+
+def run_apart(name: str, *arguments: Any) -> None:
+    """Call the function of this dotted name in a process of its own and wait until it is done.
+
+    Raises EOFError, OSError and, where it failed, ChildProcessError.
+    """
+    watched, lifeline = CONTEXT.Pipe(duplex=False)
+    process = CONTEXT.Process(target=call_named, args=(watched, name, arguments), daemon=True)
+    process.start()
+    watched.close()
+    process.join()
+    lifeline.close()
+    if process.exitcode:
+        raise ChildProcessError(f"{name} ended with code {process.exitcode}.")
+
+
+def call_named(lifeline: Connection, name: str, arguments: tuple[Any, ...]) -> None:
+    """Call the function in this process. What it raises is logged, and ends the process with code 1."""
+    prepare_process(lifeline)
+    try:
+        load_work(name)(*arguments)
+    except Exception:
+        logger.exception("%s failed.", name)
+        sys.exit(1)
+    finally:
+        connections.close_all()
+
+
+def prepare_process(lifeline: Connection) -> None:
+    """Tie this process to the worker's life; the worker alone decides when it stops."""
+    end_with_parent(os.getppid())  # the fork server
+    threading.Thread(target=end_with_worker, args=[lifeline], name="worker watch", daemon=True).start()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    settings.DEBUG = False
 
 
 def end_with_worker(lifeline: Connection) -> None:

@@ -13,16 +13,16 @@ from django.utils import timezone
 
 from annotate.core.database_outages import is_refusal
 from annotate.core.stored_messages import render_message, store_error
-from annotate.fitting import run as fitting_run
 from annotate.fitting import scheduling
-from annotate.fitting.scheduling import Claim
+from annotate.fitting.scheduling import Claim, NothingDue
 from annotate.jobs.limits import LimitCrossed, named_error
-from annotate.jobs.queues import IdleQueue, JobQueue
+from annotate.jobs.queues import IdleQueue, JobQueue, load_work
 from annotate.models import Project
 from annotate.models.leased_jobs import LeaseLost
 from models_engine.errors import Cancelled, EngineError
 
 logger = logging.getLogger("annotate.worker")
+FIT = "annotate.fitting.run.run"  # the dotted name of what fits a claimed project
 RENEW_SECONDS = 0.5  # between two records of how far a fit is
 
 
@@ -32,18 +32,24 @@ class WorkerJobs:
 
     alternating: takes turns with fits.   requested: when no fit is pending.   idle: when nothing else is to be done, or
     it has waited too long.
-    clean_up: called once a day.   first: goes before all of these, since it is over in a moment.
+    clean_up: the dotted name of what is called once a day, with the time.   first: goes before all of these, since it
+    is over in a moment.
     """
 
     alternating: JobQueue
     requested: tuple[JobQueue, ...]
     idle: tuple[IdleQueue, ...]
-    clean_up: Callable[[datetime], None]
+    clean_up: str
     first: tuple[JobQueue, ...] = ()
 
     @property
     def queues(self) -> tuple[JobQueue, ...]:
         return (self.alternating, *self.requested, *self.idle, *self.first)
+
+    @property
+    def work_names(self) -> tuple[str, ...]:
+        """The dotted names of all that is done in processes for jobs."""
+        return (FIT, self.clean_up, *(queue.run for queue in self.queues))
 
 
 @dataclass(frozen=True)
@@ -135,13 +141,13 @@ class JobRunner:
 
     def _fit(self, claim: Claim) -> bool:
         try:
-            fit = fitting_run.run(claim, progress=self.report_fit)
+            fit = load_work(FIT)(claim, progress=self.report_fit)
         except LeaseLost:
             logger.warning("Project %s was taken over by another worker, or is gone.", claim.project_id)
         except Cancelled:
             scheduling.release(claim)
             logger.info("Released project %s.", claim.project_id)
-        except fitting_run.NothingDue as reason:
+        except NothingDue as reason:
             logger.info("Nothing to fit: %s", reason)
         except LimitCrossed:
             raise

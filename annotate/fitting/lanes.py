@@ -19,10 +19,10 @@ from django.utils import timezone
 from annotate.core.stored_messages import render_message
 from annotate.fitting import scheduling
 from annotate.fitting.crossings import record_crossed_fit, record_crossed_job
+from annotate.fitting.deletion import delete_fit
 from annotate.fitting.job_process import JobProcess, start_job_process
 from annotate.fitting.job_runner import Outcome, Task, WorkerJobs
 from annotate.fitting.scheduling import Claim
-from annotate.fitting.storage import delete_fit
 from annotate.jobs.limits import job_limits
 from models_engine.models import Fit
 

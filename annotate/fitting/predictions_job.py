@@ -1,9 +1,8 @@
-"""Measures on items left out whether features tell where an item stands, while no fit is pending."""
+"""Measures on items left out whether features tell where an item stands; predictions_queue.py says when."""
 
 from dataclasses import asdict
 from typing import Any
 
-from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
 from annotate.core.transactions import write_transaction
@@ -15,9 +14,8 @@ from annotate.fitting.published import published_fit
 from annotate.fitting.reading import Labels, read_labels
 from annotate.fitting.run import SEED
 from annotate.jobs.fit_requests import request_fit
-from annotate.jobs.idle import IdleJobs, has_many_labels
 from annotate.jobs.queues import Progress
-from annotate.models import FeatureNames, PredictionGain
+from annotate.models import PredictionGain
 from annotate.models.leased_jobs import LeaseLost
 from models_engine.analysis.evaluation import sample_annotators
 from models_engine.analysis.held_out_items import HeldOutGain, held_out_gain
@@ -25,20 +23,7 @@ from models_engine.errors import InsufficientData
 from models_engine.estimators.table import ESTIMATORS
 from models_engine.models import Fit
 
-MIN_LABELS = 50
 MAX_LABELS = 50_000  # with more, so many are drawn at random: of each of five fits
-GROWTH = 1.5
-
-
-def outdated_fits() -> QuerySet[Fit]:
-    """Return published fits of projects with features whose labels, features or estimator have changed since."""
-    has_features = FeatureNames.objects.filter(project_id=OuterRef("project_id")).exclude(names=[])
-    own = PredictionGain.objects.filter(
-        project_id=OuterRef("project_id"), criterion=OuterRef("criterion"), estimator=OuterRef("estimator")
-    )
-    current = own.filter(n_labels__gt=OuterRef("n_labels") / GROWTH, n_labels__lt=OuterRef("n_labels") * GROWTH)
-    fits = Fit.objects.filter(Exists(has_features), published=True, n_labels__gte=MIN_LABELS)
-    return fits.exclude(Exists(current)).defer("arrays", "diagnostics").order_by("finished_at")
 
 
 def work(row: PredictionGain, progress: Progress) -> None:
@@ -79,6 +64,3 @@ def measure_gain(criterion: Criterion, fit: Fit, labels: Labels, progress: Progr
     except InsufficientData:
         return None
     return found
-
-
-QUEUE = IdleJobs(PredictionGain, outdated_fits, work, has_many_labels)

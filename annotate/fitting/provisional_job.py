@@ -6,11 +6,9 @@ it, and starts from the published posterior each time, so that nothing adds up.
 
 import logging
 import time
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import numpy as np
-from django.db.models import F, Q
 from django.utils import timezone
 
 from annotate.criteria import Criterion
@@ -31,49 +29,17 @@ logger = logging.getLogger(__name__)
 
 SHARE = 2  # a step waits so many times as long as the one before took
 MIN_PAUSE = timedelta(milliseconds=100)
-RETRY_PAUSE = timedelta(minutes=1)
 N_DRAWS = 500  # behind the places: a quarter of a fit's, since these stand for seconds
 
 
-@dataclass(frozen=True)
-class ProvisionalQueue:
-    """The rows of projects whose labels have changed since their last step."""
-
-    def claim_next(self, *, owner: str, now: datetime) -> ProvisionalRanking | None:
-        claimable = ProvisionalRanking.is_free(now) & (Q(not_before=None) | Q(not_before__lte=now))
-        behind = ProvisionalRanking.objects.filter(
-            claimable, project__engine_state__wanted__gt=F("version"), project__archived_at=None
-        )
-        for row in behind.order_by(F("made_at").asc(nulls_first=True), "pk").defer("rows")[:5]:
-            if row.claim(claimable, owner=owner, now=now):
-                return row
-        return None
-
-    def work(self, row: ProvisionalRanking, *, progress: Progress) -> None:
-        """Make a step, for nothing where a fit is published before it ends. Raises Cancelled and LeaseLost."""
-        try:
-            make_step(row, progress)
-        except LeaseLost:
-            if ProvisionalRanking.objects.filter(pk=row.pk).exclude(owner="").exists():
-                raise
-            logger.info("A fit was published before the %s was made.", row)
-
-    def release(self, row: ProvisionalRanking) -> None:
-        row.release()
-
-    def record_failure(self, row: ProvisionalRanking, *, message: str, now: datetime) -> None:
-        row.retry(at=now + RETRY_PAUSE, message=message)
-
-    def record_crossing(self, row: ProvisionalRanking, *, message: str, now: datetime, killed: bool) -> bool:
-        """Leaves the row alone until the next fit."""
-        row.delete()
-        return True
-
-    def n_rows(self, row: ProvisionalRanking) -> int:
-        return 0
-
-    def may_yield(self, row: ProvisionalRanking) -> bool:
-        return False
+def work(row: ProvisionalRanking, progress: Progress) -> None:
+    """Make a step, for nothing where a fit is published before it ends. Raises Cancelled and LeaseLost."""
+    try:
+        make_step(row, progress)
+    except LeaseLost:
+        if ProvisionalRanking.objects.filter(pk=row.pk).exclude(owner="").exists():
+            raise
+        logger.info("A fit was published before the %s was made.", row)
 
 
 def make_step(row: ProvisionalRanking, progress: Progress) -> None:
@@ -131,6 +97,3 @@ def places_of(fit: Fit, item_ids: Ints) -> tuple[Ints, Ints]:
     where = np.searchsorted(item_ids, table[:, 0])
     parts[where], compared[where] = table[:, 1], table[:, 2]
     return parts, compared
-
-
-QUEUE = ProvisionalQueue()

@@ -16,12 +16,13 @@ from annotate.fitting import scheduling
 from annotate.fitting.answers import Ints
 from annotate.fitting.automatic import needs_quick_fit
 from annotate.fitting.counts import compute_count_result
+from annotate.fitting.deletion import delete_fit
 from annotate.fitting.full import notify_when_full
 from annotate.fitting.overall import compute_overall, load_criterion
 from annotate.fitting.pausing import pause_at_goal
 from annotate.fitting.result import Stopwatch, compute_result
-from annotate.fitting.scheduling import Claim
-from annotate.fitting.storage import Clock, delete_fit, delete_superseded, publish, write_result
+from annotate.fitting.scheduling import Claim, NothingDue
+from annotate.fitting.storage import Clock, delete_superseded, publish, write_result
 from annotate.fitting.suggestions import write_suggestions
 from annotate.fitting.tracks import compute_tracks
 from annotate.jobs.limits import LimitCrossed, named_error
@@ -43,13 +44,6 @@ class CriterionFailed(EngineError):
 
     def __init__(self, criterion: Criterion, error: Exception) -> None:
         super().__init__(Message.of(gettext_noop("“%(name)s”: %(text)s"), name=criterion.name, text=store_error(error)))
-
-
-class NothingDue(EngineError):
-    """Nothing was to be done: every criterion without an up-to-date fit failed and waits to be retried."""
-
-    def __init__(self, project: Project) -> None:
-        super().__init__(f"every criterion of {project.pk} without an up-to-date fit failed and waits to be retried.")
 
 
 def run(claim: Claim, *, progress: Progress, clock: Clock = timezone.now) -> Fit:

@@ -1,11 +1,10 @@
-"""Measures what a policy saves on a project's own answers, against its control arm, while no fit is pending."""
+"""Measures what a policy saves on a project's own answers, against its control arm; savings_queue.py says when."""
 
 import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 from numpy.typing import NDArray
 from scipy.special import stdtrit
@@ -15,10 +14,10 @@ from annotate.fitting.answers import RULES
 from annotate.fitting.published import published_fit
 from annotate.fitting.reading import Labels, read_labels
 from annotate.fitting.run import SEED
+from annotate.fitting.savings_queue import MIN_LABELS
 from annotate.fitting.suggestions import aim_of
-from annotate.jobs.idle import IdleJobs, has_many_labels
 from annotate.jobs.queues import Progress
-from annotate.models import AskedBy, MeasuredSaving, Policy, Project
+from annotate.models import AskedBy, MeasuredSaving, Project
 from annotate.models.leased_jobs import LeaseLost
 from models_engine.acquisition import Aim, expected_loss
 from models_engine.analysis.scores import common_unit
@@ -32,20 +31,8 @@ from models_engine.models import Fit
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 N_THINNINGS = 20
-MIN_LABELS = 50  # of the control arm, and of the others, below which nothing is compared
 MAX_LABELS = 5_000  # compared with as many: more are drawn at random
-GROWTH = 1.3  # a new measurement is worth its time when the labels are so many times as many
 LEVEL = 0.9
-
-
-def outdated_fits() -> QuerySet[Fit]:
-    """Return published fits of projects with a policy whose labels have grown much since they were compared."""
-    adaptive = Project.objects.filter(pk=OuterRef("project_id"), n_sets=None, given_order="")
-    adaptive = adaptive.exclude(policy=Policy.BALANCED)
-    own = MeasuredSaving.objects.filter(project_id=OuterRef("project_id"), criterion=OuterRef("criterion"))
-    current = own.filter(n_labels__gt=OuterRef("n_labels") / GROWTH)
-    fits = Fit.objects.filter(Exists(adaptive), published=True, n_labels__gte=2 * MIN_LABELS)
-    return fits.exclude(Exists(current)).defer("arrays", "diagnostics").order_by("finished_at")
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,6 +130,3 @@ def ratio_of(alone: float, thinned: Floats, share: float) -> dict[str, float | N
         "low": float(np.exp(middle - reach)),
         "high": float(np.exp(middle + reach)),
     }
-
-
-QUEUE = IdleJobs(MeasuredSaving, outdated_fits, work, has_many_labels)

@@ -17,6 +17,7 @@ from annotate.core.statements import Given, Statement
 from annotate.jobs.leases import worker_died
 from annotate.models import FitState, Project, WorkerProcess
 from annotate.models.leased_jobs import LeaseLost, lease_duration
+from models_engine.errors import EngineError
 from models_engine.models import Fit
 
 # After a fit its project pauses this long, so that a burst of labels becomes one refit; after a long fit for half its
@@ -43,6 +44,13 @@ class Claim:
     @property
     def state(self) -> FitState:
         return FitState(project_id=self.project_id, owner=self.owner)
+
+
+class NothingDue(EngineError):
+    """Nothing was to be done: every criterion without an up-to-date fit failed and waits to be retried."""
+
+    def __init__(self, project: Project) -> None:
+        super().__init__(f"every criterion of {project.pk} without an up-to-date fit failed and waits to be retried.")
 
 
 def outdated_projects() -> QuerySet[FitState]:

@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TypeVar
 
-from django.db.models import Max, Min, Model
 from django.utils import timezone
 
 from annotate.core.transactions import write_transaction, yielding_write_transaction
 from annotate.fitting import scheduling
 from annotate.fitting.arrays import keep_utilities
+from annotate.fitting.deletion import CHUNK, TABLES, delete_rows
 from annotate.fitting.goal import enqueue_goal_met
 from annotate.fitting.result import FitResult, Stopwatch
 from annotate.fitting.scheduling import Claim
@@ -23,9 +23,6 @@ from models_engine.models import AnnotatorEstimate, Estimate, Fit, Leaderboard
 
 Clock = Callable[[], datetime]
 Row = TypeVar("Row", Estimate, AnnotatorEstimate, Leaderboard)
-TABLES: tuple[type[Model], ...] = (Estimate, AnnotatorEstimate, Leaderboard)
-# Rows written or deleted in one transaction: SQLite's one write lock is held for a few milliseconds each time.
-CHUNK = 200
 MAX_FITS_KEPT = 50
 SLOW_SECONDS = 0.5  # of a fit, from which newer answers are added in a quick step before the next (provisional_job)
 
@@ -133,12 +130,6 @@ def enqueue_fit_published(fit: Fit) -> None:
     )
 
 
-def delete_fit(fit: Fit) -> None:
-    """Delete a fit that was given up."""
-    delete_rows(fit.pk)
-    Fit.objects.filter(pk=fit.pk).delete()
-
-
 def delete_superseded(fit: Fit, former: Fit | None) -> None:
     """Delete what the new fit supersedes: estimates older than the former fit's, its arrays, and old fits.
 
@@ -153,15 +144,6 @@ def delete_superseded(fit: Fit, former: Fit | None) -> None:
     if former and former.arrays:
         Fit.objects.filter(pk=former.pk).update(arrays=keep_utilities(bytes(former.arrays)))
     thin_out_fits(fit)
-
-
-def delete_rows(fit_id: int) -> None:
-    for model in TABLES:
-        rows = model._default_manager.filter(fit=fit_id)
-        ends = rows.aggregate(first=Min("pk"), last=Max("pk"))
-        for start in range(ends["first"] or 0, (ends["last"] or -1) + 1, CHUNK):
-            with yielding_write_transaction():
-                rows.filter(pk__gte=start, pk__lt=start + CHUNK).delete()
 
 
 def thin_out_fits(fit: Fit) -> None:

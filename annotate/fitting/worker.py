@@ -1,4 +1,7 @@
-"""A worker process: claims fits, then other jobs, has them worked on, and renews its leases from a second thread."""
+"""A worker process: claims fits, then other jobs, has them worked on, and renews its leases from a second thread.
+
+What works on numbers runs in processes of their own; this one imports neither numpy nor scipy (jobs/queues.py).
+"""
 
 import logging
 import secrets
@@ -16,9 +19,10 @@ from annotate.core.clocks import ClockWatch
 from annotate.core.database_outages import log_database_error
 from annotate.fitting import scheduling
 from annotate.fitting.future_rows import clip_future_rows
+from annotate.fitting.job_process import run_apart
 from annotate.fitting.job_runner import JobRunner, Outcome, Task, WorkerJobs
 from annotate.fitting.lanes import Lanes
-from annotate.jobs.queues import JobQueue
+from annotate.jobs.queues import JobQueue, load_work
 from annotate.lti.scores import send_until
 from annotate.webhooks.delivery import deliver_until
 from annotate.webhooks.http_client import MAX_SECONDS
@@ -168,7 +172,10 @@ class Worker:
             return
         self._cleaned_at = time.monotonic()
         try:
-            self.jobs.clean_up(timezone.now())
+            if self.lanes:
+                run_apart(self.jobs.clean_up, timezone.now())
+            else:
+                load_work(self.jobs.clean_up)(timezone.now())
         except Exception:  # it must not end the worker, which tries again tomorrow
             logger.exception("The daily cleanup failed.")
             connections.close_all()

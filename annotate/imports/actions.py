@@ -21,13 +21,13 @@ from annotate.core.transactions import write_transaction
 from annotate.imports.evidence import check_evidence
 from annotate.imports.pictures import NoPictures, pictures_of
 from annotate.imports.prepared import NothingToImport
+from annotate.imports.queue import UPLOAD, fit_imported_labels
 from annotate.imports.texts import MAX_TEXTS, MIN_TEXTS, NoTexts, TooManyTexts, texts_of
-from annotate.jobs.fit_requests import request_fit
 from annotate.models import EventVerb, ImportJob, Project, User
 
 FOLDER = "import-jobs"
 State = ImportJob.State
-UPLOAD, KEYS, ROWS, PAGES, LEFT_OUT = "upload", "keys", "rows.jsonl", "pages.zip", "left-out.csv"
+KEYS, ROWS, PAGES, LEFT_OUT = "keys", "rows.jsonl", "pages.zip", "left-out.csv"
 
 
 class ImportRunning(UserError):
@@ -198,12 +198,6 @@ def stop_import(*, job: ImportJob, actor: User | None, now: datetime) -> None:
             job.refresh_from_db()
             record_event(job.project, actor, EventVerb.IMPORT_STOPPED, now, source=job.source, written=job.n_written)
             fit_imported_labels(job)
-
-
-def fit_imported_labels(job: ImportJob) -> None:
-    """Mark the project for a fit: once the import rests, not after every chunk."""
-    if job.n_written and (job.project.labels.exists() or job.project.counts.exists()):
-        request_fit(job.project)
 
 
 def discard(folder: str, keep: str = "") -> None:

@@ -11,13 +11,14 @@ from django.utils.translation import gettext as _
 from annotate.audit import record_event
 from annotate.core.errors import UserError
 from annotate.files.cells import shortened
-from annotate.imports.actions import PAGES, UPLOAD, fit_imported_labels
+from annotate.imports.actions import PAGES
 from annotate.imports.comparisons.actions import Comparison, annotators_called, next_repeats, with_ids
 from annotate.imports.comparisons.rows import raise_overlap, write_labels
 from annotate.imports.counts.actions import count_rows, write_counts
 from annotate.imports.media.archives import Entry, store
 from annotate.imports.media.pages import store_pages
 from annotate.imports.prepared import Line
+from annotate.imports.queue import UPLOAD, fit_imported_labels
 from annotate.items.actions import add_items, record_import, request_fit_if_labelled
 from annotate.items.features import add_features
 from annotate.items.rows import NewItem

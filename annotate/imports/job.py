@@ -9,7 +9,6 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,60 +16,25 @@ from django.conf import settings
 from django.core.files.base import File
 from django.core.files.storage import default_storage
 from django.db import IntegrityError
-from django.db.models import Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import override
 
 from annotate.core.errors import ProjectArchived, UserError
 from annotate.core.transactions import write_transaction, yielding_write_transaction
 from annotate.fitting.scheduling import claimable_projects
-from annotate.imports.actions import LEFT_OUT, PAGES, ROWS, UPLOAD, discard, fit_imported_labels
+from annotate.imports.actions import LEFT_OUT, PAGES, ROWS, discard
 from annotate.imports.chunks import CHUNK, Sink
 from annotate.imports.prepared import Outcome, chunks, prepare
+from annotate.imports.queue import UPLOAD, claim_next, record_failure, release
 from annotate.imports.sources import Source, source_of
 from annotate.items.actions import KeyTaken
-from annotate.jobs.leases import worker_died
 from annotate.jobs.queues import Progress
 from annotate.models import ImportJob, Project
 from annotate.models.leased_jobs import LeaseLost
 from models_engine.errors import Cancelled
 
 State = ImportJob.State
-MAX_ATTEMPTS = 3
 MAX_SLICE_SECONDS = 2.0  # seconds after which pending fits have their turn
-
-
-def claimable_imports(now: datetime) -> QuerySet[ImportJob]:
-    """Return the imports to be checked or written that no worker holds, oldest first."""
-    return ImportJob.objects.filter(ImportJob.is_free(now), project__archived_at=None).order_by("asked_at", "pk")
-
-
-def claim_next(*, owner: str, now: datetime, only: int | None = None) -> ImportJob | None:
-    """Claims the oldest import, or `only` this one. An import that three workers did not survive fails."""
-    waiting = claimable_imports(now) if only is None else claimable_imports(now).filter(pk=only)
-    for job in waiting.select_related("project", "asked_by")[:5]:
-        unchanged = ImportJob.is_free(now) & Q(attempts=job.attempts, owner=job.owner)
-        if job.attempts >= MAX_ATTEMPTS:
-            mine = ImportJob.objects.filter(unchanged, pk=job.pk)
-            if mine.update(**job.FREE, state=State.FAILED, message=worker_died(job.owner), finished_at=now):
-                fit_imported_labels(job)
-        elif job.claim(unchanged, owner=owner, now=now, attempts=job.attempts + 1):
-            claimed = ImportJob.objects.select_related("project", "asked_by").filter(pk=job.pk).first()
-            if claimed is not None:  # else its project has just been deleted
-                return claimed
-    return None
-
-
-def release(row: ImportJob) -> None:
-    """Lets another worker go on with it, because this one is asked to stop or has other work; it was no failure."""
-    row.release(attempts=0)
-
-
-def record_failure(row: ImportJob, *, message: str, now: datetime) -> None:
-    with write_transaction():
-        if row.release(state=State.FAILED, message=message, finished_at=now):
-            row.refresh_from_db()
-            fit_imported_labels(row)
 
 
 def import_now(job: ImportJob) -> None:
@@ -187,36 +151,3 @@ def complete(row: ImportJob, sink: Sink) -> None:
         row.state = State.DONE
         sink.complete()
     discard(row.folder, keep=LEFT_OUT)
-
-
-class ImportJobs:
-    """The queue of imports: pending fits take turns with them, slice by slice."""
-
-    claim_next = staticmethod(claim_next)
-    work = staticmethod(work)
-    release = staticmethod(release)
-    record_failure = staticmethod(record_failure)
-
-    @staticmethod
-    def record_crossing(row: ImportJob, *, message: str, now: datetime, killed: bool) -> bool:
-        """Fails an import that crossed a limit; one whose process was killed goes on, three times without a chunk."""
-        if killed:
-            row.held().update(lease_until=None)
-        else:
-            record_failure(row, message=message, now=now)
-        return True
-
-    @staticmethod
-    def n_rows(row: ImportJob) -> int:
-        """Take a row for 50 bytes: the file is not counted before it is checked."""
-        try:
-            return max(row.n_rows, default_storage.size(f"{row.folder}/{UPLOAD}") // 50)
-        except OSError:
-            return row.n_rows
-
-    @staticmethod
-    def may_yield(row: ImportJob) -> bool:
-        return False  # `work` itself stops between two chunks
-
-
-QUEUE = ImportJobs()

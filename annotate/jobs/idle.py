@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 from django.db import IntegrityError
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
-from annotate.jobs.queues import Progress
+from annotate.jobs.queues import Progress, load_work
 from annotate.models import Evaluation, LabelForecast, MeasuredSaving, PredictionGain, Project, TasteMap
 from models_engine.models import Fit
 
@@ -27,13 +27,13 @@ MAX_SHORT_LABELS = 3_000  # of a fit, up to which what goes through its labels i
 class IdleJobs(Generic[Row]):
     """The queue of one table.
 
-    outdated_fits: published fits without an up-to-date row, oldest first.   run: does a row's work.
-    is_long: whether a row takes so long that it always yields to fits.
+    outdated_fits: published fits without an up-to-date row, oldest first.   run: the dotted name of the function that
+    does a row's work.   is_long: whether a row takes so long that it always yields to fits.
     """
 
     model: type[Row]
     outdated_fits: Callable[[], QuerySet[Fit]]
-    run: Callable[[Row, Progress], None]
+    run: str
     is_long: Callable[[Row], bool]
 
     def claim_next(self, *, owner: str, now: datetime) -> Row | None:
@@ -60,7 +60,7 @@ class IdleJobs(Generic[Row]):
         return None
 
     def work(self, row: Row, *, progress: Progress) -> None:
-        self.run(row, progress)
+        load_work(self.run)(row, progress)
 
     def may_yield(self, row: Row) -> bool:
         return row.gave_way < MAX_YIELDS or self.is_long(row)

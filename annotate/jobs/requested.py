@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 from django.db.models import Q, QuerySet
 
-from annotate.jobs.queues import Progress
+from annotate.jobs.queues import Progress, load_work
 from annotate.models import CohortComparison, MachineReport, RunRecord
 
 Row = TypeVar("Row", RunRecord, CohortComparison, MachineReport)
@@ -18,12 +18,13 @@ MAX_ATTEMPTS = 3
 class RequestedJobs(Generic[Row]):
     """The queue of one table.
 
-    run: does a row's work.   why_died: the message of a row whose last worker was this owner, once it is given up.
+    run: the dotted name of the function that does a row's work.
+    why_died: the message of a row whose last worker was this owner, once it is given up.
     deferred: columns that a claim does not read.
     """
 
     model: type[Row]
-    run: Callable[[Row, Progress], None]
+    run: str
     why_died: Callable[[str], str]
     deferred: tuple[str, ...] = ()
 
@@ -45,7 +46,7 @@ class RequestedJobs(Generic[Row]):
         return None
 
     def work(self, row: Row, *, progress: Progress) -> None:
-        self.run(row, progress)
+        load_work(self.run)(row, progress)
 
     def record_crossing(self, row: Row, *, message: str, now: datetime, killed: bool) -> bool:
         """Fails a request that crossed a limit; one whose process was killed is claimed again, three times in all."""

@@ -10,7 +10,11 @@ gc.disable()  # until all is imported
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "annotate.settings")
 django.setup()
 
-import annotate.management.commands.worker  # noqa: E402, F401  (Django must be set up before models are imported)
+from annotate.jobs.queues import load_work  # noqa: E402  (Django must be set up before models are imported)
+from annotate.management.commands.worker import create_jobs  # noqa: E402
+
+for name in create_jobs().work_names:
+    load_work(name)
 
 signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it ends with the worker, which gives its jobs back first
 gc.collect()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from models_engine.constants import MIN_LABELS_TO_CHOOSE
 from models_engine.data import Comparisons
 from models_engine.errors import Cancelled, EngineError, InsufficientData
 from models_engine.estimators.base import Estimator
@@ -23,7 +24,6 @@ SIMPLEST_FIRST = ("BradleyTerry", "PlackettLuce", "AngleBased", "CrowdBT", "Angl
 OF_FULL_RANKINGS = frozenset({"AngleBased", "AngleBasedMixture"})
 N_FOLDS = 5
 MAX_LABELS_ALL_FOLDS = 2_000  # up to which every fold is held out in turn; above it one fifth is enough
-MIN_LABELS = 50
 MIN_CLUSTERS = 10  # annotators from which the standard error is clustered by annotator
 
 
@@ -114,8 +114,12 @@ def choose_estimator(
     Raises InsufficientData if none can be fitted; Cancelled, ClusterLost.
     """
     names = list(candidates)
-    if len(names) == 1 or data.n_labels < MIN_LABELS:
-        few = f"there are fewer than {MIN_LABELS} labels to compare by" if len(names) > 1 else "it is the only one"
+    if len(names) == 1 or data.n_labels < MIN_LABELS_TO_CHOOSE:
+        few = (
+            f"there are fewer than {MIN_LABELS_TO_CHOOSE} labels to compare by"
+            if len(names) > 1
+            else "it is the only one"
+        )
         return Choice(names[0], f"{names[0]}, the simplest, because {few}.", (), 0)
     fold = assign_folds(data, seed)
     tested = range(N_FOLDS) if data.n_labels <= MAX_LABELS_ALL_FOLDS else range(1)

@@ -4,7 +4,7 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import expect
 
-from annotate.annotators.cohorts import job
+from annotate.annotators.cohorts import queue as cohorts_queue
 from annotate.annotators.cohorts.actions import request_comparison
 from annotate.criteria import Criterion
 from annotate.models import AnnotatorTag
@@ -57,7 +57,7 @@ def boards(project, alice):
     fit_now(project)
     asked = {"by": "tag", "first": "teachers", "second": "pupils"}
     request_comparison(criterion=Criterion(project), actor=alice, now=NOW, **asked)
-    job.QUEUE.work(job.QUEUE.claim_next(owner="test", now=NOW), progress=lambda *_: True)
+    cohorts_queue.QUEUE.work(cohorts_queue.QUEUE.claim_next(owner="test", now=NOW), progress=lambda *_: True)
     return project
 
 

@@ -4,7 +4,7 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import expect
 
-from annotate.annotators.machines import job
+from annotate.annotators.machines import queue as machines_queue
 from tests.browser.annotating import sideways
 from tests.conftest import NOW
 from tests.site.annotators.test_machines import by_number, go_on, people
@@ -20,7 +20,7 @@ def reported(project, alice) -> None:
     let_judge(make_machine(project, "Contrary"), by_number)
     let_judge(make_machine(project, "First"), lambda a, b: a)
     Api(alice, project)("post", "machines-report", {})
-    job.QUEUE.work(job.QUEUE.claim_next(owner="test", now=NOW), progress=go_on)
+    machines_queue.QUEUE.work(machines_queue.QUEUE.claim_next(owner="test", now=NOW), progress=go_on)
 
 
 def test_machines_and_their_report_are_accessible(live_site, open_page, sign_in, axe, project, alice, reported):

@@ -5,7 +5,7 @@ from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import expect
 
-from annotate.annotators.cohorts import job as cohorts_job
+from annotate.annotators.cohorts import queue as cohorts_queue
 from annotate.annotators.cohorts.actions import request_comparison
 from annotate.criteria import Criterion
 from annotate.models import Annotator, Project
@@ -36,7 +36,7 @@ def compare_those_who_came(alice, criterion: Criterion) -> None:
     request_comparison(
         criterion=criterion, actor=alice, by="source", first="platform", second="link", now=timezone.now()
     )
-    cohorts_job.QUEUE.work(cohorts_job.QUEUE.claim_next(owner="test", now=timezone.now()), progress=go_on)
+    cohorts_queue.QUEUE.work(cohorts_queue.QUEUE.claim_next(owner="test", now=timezone.now()), progress=go_on)
 
 
 def look_at_all(page, axe, live_site: str, criterion: Criterion) -> None:
@@ -93,7 +93,7 @@ def test_pages_about_people_stay_with_the_criterion_chosen(live_site, open_page,
     page.get_by_role("button", name="Compare").click()
     expect(page.get_by_text("Requested. It waits for the engine")).to_be_visible()
     expect(chosen).to_have_text("Correctness")
-    cohorts_job.QUEUE.work(cohorts_job.QUEUE.claim_next(owner="test", now=timezone.now()), progress=go_on)
+    cohorts_queue.QUEUE.work(cohorts_queue.QUEUE.claim_next(owner="test", now=timezone.now()), progress=go_on)
     expect(page.get_by_text("No clear difference on any of 6 items")).to_be_visible()
     page.get_by_role("link", name="Clarity", exact=True).click()
     expect(page.locator("#cohorts table")).to_have_count(0)

@@ -109,7 +109,7 @@ def measure(options: argparse.Namespace, folder: Path) -> None:
 
 def measure_cpu(options: argparse.Namespace) -> None:
     """Prints CPU seconds of the full fit, of steps and of fragments, all in this process."""
-    from annotate.fitting import provisional_job, run, scheduling  # noqa: PLC0415
+    from annotate.fitting import provisional_queue, run, scheduling  # noqa: PLC0415
 
     def go_on(step: int, total: int, objective: float) -> bool:
         return True
@@ -122,8 +122,8 @@ def measure_cpu(options: argparse.Namespace) -> None:
     for n in (1, 1, 100):
         site.answer(n)
         began = time.process_time()
-        row = provisional_job.QUEUE.claim_next(owner="load", now=timezone.now() + later)
-        provisional_job.QUEUE.work(row, progress=go_on)
+        row = provisional_queue.QUEUE.claim_next(owner="load", now=timezone.now() + later)
+        provisional_queue.QUEUE.work(row, progress=go_on)
         step, began = time.process_time() - began, time.process_time()
         said = "in a quick step" in site.draw()
         drawn = time.process_time() - began

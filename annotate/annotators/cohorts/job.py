@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from annotate.annotators.cohorts.groupings import TAG, groupings, members
 from annotate.annotators.cohorts.queries import MIN_LABELS, MIN_MEMBERS
-from annotate.core.stored_messages import NotEnoughData, store_message
+from annotate.core.stored_messages import NotEnoughData
 from annotate.criteria import Criterion
 from annotate.fitting.arrays import to_bytes
 from annotate.fitting.cluster import fit_on_cluster
@@ -18,7 +18,6 @@ from annotate.fitting.published import published_fit
 from annotate.fitting.reading import Labels
 from annotate.fitting.stored_posterior import require_labels
 from annotate.jobs.queues import Progress
-from annotate.jobs.requested import RequestedJobs
 from annotate.models import CohortComparison
 from models_engine.analysis.scores import compute_scores
 from models_engine.data import Comparisons
@@ -42,9 +41,6 @@ TOO_FEW = {
 APART = gettext_noop(
     "Too few items were compared by both cohorts: %(kept)d of %(items)d, and at least 2 are needed. Try "
     "again when there are more answers."
-)
-DIED = gettext_noop(
-    "The engine stopped several times during this comparison. It may have been killed or have run out of memory."
 )
 
 
@@ -139,6 +135,3 @@ def compare_cohorts(labels: Labels, rows: list[Ints], fit: Fit, progress: Progre
 def in_largest_part(data: Comparisons, labels: Labels) -> NDArray[np.bool_]:
     compared: NDArray[np.bool_] = data.n_comparisons() > 0
     return compared & (data.connected_parts(labels.ranked) == 0)
-
-
-QUEUE = RequestedJobs(CohortComparison, work, lambda _owner: store_message(DIED), deferred=("arrays", "boards"))

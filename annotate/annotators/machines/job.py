@@ -13,13 +13,12 @@ from django.utils.html import strip_tags
 from django.utils.translation import gettext_noop
 from numpy.typing import NDArray
 
-from annotate.core.stored_messages import NotEnoughData, store_message
+from annotate.core.stored_messages import NotEnoughData
 from annotate.criteria import Criterion
 from annotate.fitting.published import published_fit
 from annotate.fitting.reading import Labels
 from annotate.fitting.stored_posterior import fit_posterior, require_labels
 from annotate.jobs.queues import Progress
-from annotate.jobs.requested import RequestedJobs
 from annotate.models import Item, MachineReport
 from models_engine.analysis.judged_sets import ImpliedAnswers, JudgedSets, implied_answers, number_sets
 from models_engine.analysis.judges import best_places, judge
@@ -34,9 +33,6 @@ Ints = NDArray[np.int64]
 MAX_TAGS = 12  # those that most sets have
 MIN_TAG_SETS = 5
 MAX_ITEMS_KEPT = 2_000
-DIED = gettext_noop(
-    "The engine stopped several times during this report. It may have been killed or have run out of memory."
-)
 NO_FIT = gettext_noop("There is no ranking yet. Try again once there is one.")
 NO_MACHINES = gettext_noop("No machine has answered yet. Try again once one has.")
 
@@ -168,6 +164,3 @@ def finite_json(value: Any) -> Any:
     if isinstance(value, float) and not np.isfinite(value):
         return "inf" if value > 0 else None
     return value
-
-
-QUEUE = RequestedJobs(MachineReport, work, lambda _owner: store_message(DIED), deferred=("figures",))

@@ -1,4 +1,4 @@
-"""Computes the taste map while no fit is pending: own rankings, scores along the components, groups of annotators."""
+"""Computes the taste map: own rankings, scores along the components, groups of annotators."""
 
 import time
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import QuerySet
 from django.utils import timezone
 from numpy.typing import NDArray
 
@@ -16,7 +16,6 @@ from annotate.core.transactions import yielding_write_transaction
 from annotate.criteria import Criterion
 from annotate.fitting.arrays import to_bytes
 from annotate.fitting.stored_posterior import FittedTastes, load_tastes, main_part_rows
-from annotate.jobs.idle import IdleJobs
 from annotate.jobs.queues import Progress
 from annotate.locks import lock_project
 from annotate.models import AnnotatorTaste, Project, TasteMap
@@ -34,21 +33,7 @@ MIN_ANSWERS = 10
 MAX_CELLS = 4_000_000
 # Taste maps take a tenth of one worker's time at most, however fast labels come in.
 PAUSE_FACTOR = 10
-MAX_SHORT_SECONDS = 5.0  # seconds: what takes longer always yields to a fit
 CHUNK = 50
-
-
-def outdated_fits() -> QuerySet[Fit]:
-    """Return published fits with components of taste that have no taste map yet."""
-    has_one = TasteMap.objects.filter(
-        project_id=OuterRef("project_id"), criterion=OuterRef("criterion"), fit_number=OuterRef("number")
-    )
-    fits = Fit.objects.filter(published=True, components__kind="tastes", n_labels__gt=0)
-    return fits.exclude(Exists(has_one)).defer("arrays", "diagnostics").order_by("finished_at")
-
-
-def is_long(row: TasteMap) -> bool:
-    return row.seconds > MAX_SHORT_SECONDS
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,6 +176,3 @@ def delete_tastes(rows: QuerySet[AnnotatorTaste]) -> None:
 def check_progress(progress: Progress) -> None:
     if progress(0, 0, float("nan")) is False:
         raise Cancelled("the engine was asked to stop, or a fit waits.")
-
-
-QUEUE = IdleJobs(TasteMap, outdated_fits, work, is_long)

@@ -24,6 +24,7 @@ from annotate.files.parquet_reader import is_parquet, read_parquet
 from annotate.files.row_errors import grouped
 from annotate.files.workbooks import is_workbook, read_workbook
 from annotate.imports import job as imports_job
+from annotate.imports import queue as imports_queue
 from annotate.imports.actions import start_import, stop_import
 from annotate.imports.annotator_table import annotators_given
 from annotate.imports.counts.columns import Counting, check_count_columns, guess_counts
@@ -80,7 +81,7 @@ class Command(BaseCommand):
         self.tell(job, time.perf_counter() - started)
 
     def under_way(self, project: Project, kind: str) -> ImportJob:
-        job = imports_job.claimable_imports(timezone.now()).filter(project=project, kind=kind).first()
+        job = imports_queue.claimable_imports(timezone.now()).filter(project=project, kind=kind).first()
         if job is None:
             raise CommandError("There is no import of this kind to resume; a worker may be running it.")
         return job
@@ -151,7 +152,7 @@ class Command(BaseCommand):
         return mapping
 
     def run(self, job: ImportJob) -> None:
-        row = imports_job.claim_next(
+        row = imports_queue.claim_next(
             owner=f"import_file:{os.getpid()}#{secrets.token_hex(4)}", now=timezone.now(), only=job.pk
         )
         if row is None:
@@ -176,7 +177,7 @@ class Command(BaseCommand):
         except LeaseLost:
             self.stdout.write("The import was stopped, or a worker has taken it over; see its page.")
         except Cancelled:
-            imports_job.release(row)
+            imports_queue.release(row)
             raise CommandError("Interrupted. A running worker resumes it; so does --resume.") from None
         finally:
             for number, handler in former.items():

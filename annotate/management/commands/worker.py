@@ -6,7 +6,7 @@ import socket
 from argparse import ArgumentParser
 from typing import Any
 
-# One BLAS thread per process, before numpy is imported: two threads on a busy machine are many times slower than one.
+# One BLAS thread in each process for jobs, which take this over: two threads on a busy machine are many times slower.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -14,29 +14,34 @@ from django.conf import settings
 from django.core.checks import Tags
 from django.core.management.base import BaseCommand
 
-from annotate.annotators.cohorts import job as cohorts_job
-from annotate.annotators.machines import job as machines_job
-from annotate.annotators.tastes import job as tastes_job
+from annotate.annotators.cohorts import queue as cohorts_queue
+from annotate.annotators.machines import queue as machines_queue
+from annotate.annotators.tastes import queue as tastes_queue
 from annotate.core.database_outages import require_database
 from annotate.fitting import (
-    evaluation_job,
-    forecast_job,
-    predictions_job,
-    provisional_job,
-    savings_job,
+    evaluation_queue,
+    forecast_queue,
+    predictions_queue,
+    provisional_queue,
+    savings_queue,
     scheduling,
 )
 from annotate.fitting.job_process import CONTEXT
 from annotate.fitting.job_runner import WorkerJobs
 from annotate.fitting.worker import Worker
-from annotate.imports import job as imports_job
-from annotate.operations import daily_cleanup
-from annotate.publishing.run_records import job as run_records_job
+from annotate.imports import queue as imports_queue
+from annotate.publishing.run_records import queue as run_records_queue
 
 NICENESS = 5  # on a busy machine, web requests go before fits
-REQUESTED_JOBS = (run_records_job.QUEUE, cohorts_job.QUEUE, machines_job.QUEUE)
-IDLE_JOBS = (forecast_job.QUEUE, tastes_job.QUEUE, evaluation_job.QUEUE, savings_job.QUEUE, predictions_job.QUEUE)
-
+REQUESTED_JOBS = (run_records_queue.QUEUE, cohorts_queue.QUEUE, machines_queue.QUEUE)
+IDLE_JOBS = (
+    forecast_queue.QUEUE,
+    tastes_queue.QUEUE,
+    evaluation_queue.QUEUE,
+    savings_queue.QUEUE,
+    predictions_queue.QUEUE,
+)
+CLEAN_UP = "annotate.operations.daily_cleanup.clean_up"
 
 # Imported by the fork server, so that a process for jobs starts with all of the site there.
 PRELOADED = ["annotate.management.job_server"]
@@ -44,8 +49,8 @@ PRELOADED = ["annotate.management.job_server"]
 
 def create_jobs() -> WorkerJobs:
     """Returns every kind of job of the site."""
-    first = (provisional_job.QUEUE,)
-    return WorkerJobs(imports_job.QUEUE, REQUESTED_JOBS, IDLE_JOBS, daily_cleanup.clean_up, first)
+    first = (provisional_queue.QUEUE,)
+    return WorkerJobs(imports_queue.QUEUE, REQUESTED_JOBS, IDLE_JOBS, CLEAN_UP, first)
 
 
 def create_worker(name: str, *, isolated: bool = False) -> Worker:

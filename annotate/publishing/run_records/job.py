@@ -20,9 +20,7 @@ from annotate.fitting.machines import counts_machines
 from annotate.fitting.predictions import record_of_predictions
 from annotate.fitting.published import published_fit
 from annotate.fitting.reading import Labels, read_labels
-from annotate.jobs.leases import worker_died
 from annotate.jobs.queues import Progress
-from annotate.jobs.requested import RequestedJobs
 from annotate.labelling.asked_tasks import is_mixed, tasks_of
 from annotate.models import Annotator, FitState, Item, Machine, RunRecord, RunRecordPart
 from annotate.models.leased_jobs import LeaseLost
@@ -183,6 +181,3 @@ def store_parts(record: RunRecord, archive: Path) -> None:
             with yielding_write_transaction():
                 RunRecordPart.objects.create(record=record, number=number, data=data)
             number += 1
-
-
-QUEUE = RequestedJobs(RunRecord, work, worker_died)

@@ -9,7 +9,7 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from annotate.annotators.cohorts import job as cohorts_job
+from annotate.annotators.cohorts import queue as cohorts_queue
 from annotate.models import AnnotatorTag, Project
 from tests.conftest import NOW, answer_one, make_annotator
 from tests.site.annotators.test_pages import draw_taste_map, go_on
@@ -115,7 +115,7 @@ def test_cohorts_are_asked_for_and_read_as_on_the_page(alice, divided):  # noqa:
     assert api("post", "cohorts", asking, key="once").json() == first.json()
     number = first.json()["id"]
     assert api("get", "cohorts-row", args=[number]).json()["results"] == []
-    cohorts_job.QUEUE.work(cohorts_job.QUEUE.claim_next(owner="test", now=timezone.now()), progress=go_on)
+    cohorts_queue.QUEUE.work(cohorts_queue.QUEUE.claim_next(owner="test", now=timezone.now()), progress=go_on)
     told = api("get", "cohorts-row", args=[number], sort="first").json()
     shown = client.get(reverse("cohorts", args=[divided.pk]), {"show": number, "sort": "first"}).context["cohorts"]
     table = shown.table

@@ -12,9 +12,9 @@ from django.db.models import F
 from django.urls import reverse
 from django.utils import timezone
 
-from annotate.annotators.cohorts import job as cohorts_job
+from annotate.annotators.cohorts import queue as cohorts_queue
 from annotate.annotators.cohorts.groupings import groupings, members
-from annotate.annotators.tastes import job as tastes_job
+from annotate.annotators.tastes import queue as tastes_queue
 from annotate.core.transactions import write_transaction
 from annotate.criteria import Criterion, list_criteria
 from annotate.fitting.published import published_fit
@@ -62,8 +62,8 @@ def fitted(crossed, quick_draws) -> None:
 
 def draw_taste_maps(project: Project) -> list[TasteMap]:
     """By each criterion, once it is fitted."""
-    while row := tastes_job.QUEUE.claim_next(owner="test", now=timezone.now()):
-        tastes_job.QUEUE.work(row, progress=go_on)
+    while row := tastes_queue.QUEUE.claim_next(owner="test", now=timezone.now()):
+        tastes_queue.QUEUE.work(row, progress=go_on)
     return list(TasteMap.objects.filter(project=project).order_by("criterion"))
 
 
@@ -97,9 +97,9 @@ def test_each_criterion_has_a_taste_map_of_its_own(crossed):
     TasteMap.objects.filter(criterion=2).update(not_before=None)
     fit_now(crossed)
     TasteMap.objects.filter(criterion=1).update(not_before=timezone.now() + idle.RETRY_PAUSE)
-    row = tastes_job.QUEUE.claim_next(owner="test", now=timezone.now())
+    row = tastes_queue.QUEUE.claim_next(owner="test", now=timezone.now())
     assert row.criterion == 2, "that of the first criterion rests"
-    tastes_job.QUEUE.work(row, progress=go_on)
+    tastes_queue.QUEUE.work(row, progress=go_on)
     kept = AnnotatorTaste.objects.filter(annotator__project=crossed)
     assert set(kept.values_list("criterion", "fit_number")) == {(1, 1), (2, 4)}
 
@@ -110,7 +110,7 @@ def test_tastes_that_were_too_large_to_store_are_fitted_to_the_criterions_answer
     for fit in Fit.objects.filter(project_id=crossed.pk):
         Fit.objects.filter(pk=fit.pk).update(arrays=None)
     for _criterion in (1, 2):
-        tastes_job.QUEUE.work(tastes_job.QUEUE.claim_next(owner="test", now=timezone.now()), progress=go_on)
+        tastes_queue.QUEUE.work(tastes_queue.QUEUE.claim_next(owner="test", now=timezone.now()), progress=go_on)
     assert [sides(one) for one in TasteMap.objects.order_by("criterion")] == [HALVES, ALTERNATING]
 
 
@@ -138,7 +138,7 @@ def compare_platform_with_the_rest(project: Project, owner: User) -> None:
     """By the second criterion."""
     asked = {"first": "source|platform", "second": ""}
     signed_in(owner).post(reverse("cohorts-compare", args=[project.pk]) + "?criterion=2", asked)
-    cohorts_job.QUEUE.work(cohorts_job.QUEUE.claim_next(owner="test", now=timezone.now()), progress=go_on)
+    cohorts_queue.QUEUE.work(cohorts_queue.QUEUE.claim_next(owner="test", now=timezone.now()), progress=go_on)
 
 
 @pytest.mark.slow
@@ -182,8 +182,8 @@ def test_cohorts_are_fitted_by_the_answers_to_the_criterion(alice, crossed):
     client, url = signed_in(alice), reverse("cohorts-compare", args=[crossed.pk])
     for query in ("", "?criterion=2"):
         sent = client.post(url + query, {"first": "source|platform", "second": "source|link"})
-        row = cohorts_job.QUEUE.claim_next(owner="test", now=timezone.now())
-        cohorts_job.QUEUE.work(row, progress=go_on)
+        row = cohorts_queue.QUEUE.claim_next(owner="test", now=timezone.now())
+        cohorts_queue.QUEUE.work(row, progress=go_on)
         assert sent["Location"].endswith(f"{query}&show={row.pk}" if query else f"?show={row.pk}")
     first, second = CohortComparison.objects.order_by("criterion")
     assert [(one.fit_number, one.sizes) for one in (first, second)] == [(1, [[4, 60]] * 2), (2, [[4, 60]] * 2)]
@@ -233,7 +233,7 @@ def test_the_api_tells_of_one_criterion_at_a_time(alice, crossed):
     assert set(api("post", "cohorts", {**asking, "criterion": 3}).json()["errors"]) == {"criterion"}
     row = api("post", "cohorts", {**asking, "criterion": 2}).json()
     assert row["criterion"] == 2
-    cohorts_job.QUEUE.work(cohorts_job.QUEUE.claim_next(owner="test", now=timezone.now()), progress=go_on)
+    cohorts_queue.QUEUE.work(cohorts_queue.QUEUE.claim_next(owner="test", now=timezone.now()), progress=go_on)
     assert api("get", "cohorts-row", args=[row["id"]]).json()["n_separated"] == 0
     assert [len(api("get", "cohorts", criterion=n).json()["comparisons"]) for n in (1, 2)] == [0, 1]
 

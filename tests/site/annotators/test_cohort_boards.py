@@ -6,6 +6,7 @@ import pytest
 from django.urls import reverse
 
 from annotate.annotators.cohorts import job
+from annotate.annotators.cohorts import queue as cohorts_queue
 from annotate.annotators.cohorts.actions import request_comparison
 from annotate.criteria import Criterion
 from annotate.models import AnnotatorTag, CohortComparison, Label
@@ -40,7 +41,7 @@ def competition(project):
 
 def compared(project, alice, first: str, second: str = "", by: str = "tag") -> CohortComparison:
     row = request_comparison(criterion=Criterion(project), actor=alice, by=by, first=first, second=second, now=NOW)
-    job.QUEUE.work(job.QUEUE.claim_next(owner="test", now=NOW), progress=go_on)
+    cohorts_queue.QUEUE.work(cohorts_queue.QUEUE.claim_next(owner="test", now=NOW), progress=go_on)
     row.refresh_from_db()
     return row
 

@@ -5,7 +5,7 @@ import random
 import pytest
 from django.urls import reverse
 
-from annotate.annotators.machines import job
+from annotate.annotators.machines import queue as machines_queue
 from annotate.annotators.machines.actions import (
     MachineExcluded,
     MachineNameTaken,
@@ -236,7 +236,7 @@ def test_the_report_holds_machines_against_people(project, alice):
     api = Api(alice, project)
     assert api("post", "machines-report", {}).json()["status"] == "asked"
     assert Event.objects.filter(verb="machines reported").count() == 1
-    job.QUEUE.work(job.QUEUE.claim_next(owner="test", now=NOW), progress=go_on)
+    machines_queue.QUEUE.work(machines_queue.QUEUE.claim_next(owner="test", now=NOW), progress=go_on)
     told = api("get", "machines-report").json()
     assert told["status"] == "ready"
     contrary, like, first = told["report"]["machines"]
@@ -315,7 +315,7 @@ def test_machines_answer_sets_of_every_task_and_the_report_holds_them_against_pe
     assert let_judge_sets(like, by_key(project, backwards=True), sets) == 0, "the first answer stays"
     api = Api(alice, project)
     api("post", "machines-report", {})
-    job.QUEUE.work(job.QUEUE.claim_next(owner="test", now=NOW), progress=go_on)
+    machines_queue.QUEUE.work(machines_queue.QUEUE.claim_next(owner="test", now=NOW), progress=go_on)
     told = api("get", "machines-report").json()
     assert told["status"] == "ready", told
     against, alike = told["report"]["machines"]
@@ -358,7 +358,7 @@ def test_a_report_on_one_set_says_what_is_not_known(project, alice, n_people, ti
     answer = GivenAnswer(order=[0, 1, 2], shared=[1, 2] if tied else [])
     assert let_judge_sets(machine, lambda *_shown: answer, [items]) == 2
     Api(alice, project)("post", "machines-report", {})
-    job.QUEUE.work(job.QUEUE.claim_next(owner="test", now=NOW), progress=go_on)
+    machines_queue.QUEUE.work(machines_queue.QUEUE.claim_next(owner="test", now=NOW), progress=go_on)
     [told] = Api(alice, project)("get", "machines-report").json()["report"]["machines"]
     assert told["figures"]["agreement"] is None
     assert told["places"] == []

@@ -11,14 +11,15 @@ from django.http import QueryDict
 from django.urls import reverse
 from django.utils import timezone
 
-from annotate.annotators.cohorts import job as cohorts_job
+from annotate.annotators.cohorts import queue as cohorts_queue
 from annotate.annotators.cohorts.queries import SideBySideQuery, side_by_side
 from annotate.annotators.tastes import job as tastes_job
+from annotate.annotators.tastes import queue as tastes_queue
 from annotate.annotators.tastes.forms import TastesForm
 from annotate.annotators.tastes.queries import enough_text
 from annotate.core.stored_messages import render_message
 from annotate.criteria import Criterion
-from annotate.fitting import evaluation_job
+from annotate.fitting import evaluation_queue
 from annotate.fitting.arrays import to_bytes
 from annotate.fitting.stored_posterior import load_tastes, main_part_rows
 from annotate.models import AnnotatorTaste, CohortComparison, Event, FitState, Item, Membership, Project, TasteMap, User
@@ -43,7 +44,7 @@ def go_on(*_: object) -> bool:
 def draw_taste_map(project: Project) -> TasteMap:
     Project.objects.filter(pk=project.pk).update(estimator="CollaborativeGP")
     fit_now(project)
-    tastes_job.QUEUE.work(tastes_job.QUEUE.claim_next(owner="test", now=timezone.now()), progress=go_on)
+    tastes_queue.QUEUE.work(tastes_queue.QUEUE.claim_next(owner="test", now=timezone.now()), progress=go_on)
     return TasteMap.objects.get(project=project)
 
 
@@ -91,7 +92,7 @@ def test_own_ranking_beside_the_consensus(alice, divided, monkeypatch, max_dense
     assert AnnotatorTaste.objects.filter(fit_number=taste_map.fit_number).count() == 8
     rows = list(AnnotatorEstimate.objects.filter(fit__published=True).order_by("annotator_id"))
     assert [(row.n_triads, row.n_cycles) for row in rows] == [(20, 0)] * 8
-    assert tastes_job.QUEUE.claim_next(owner="test", now=timezone.now()) is None, "of this fit there is one"
+    assert tastes_queue.QUEUE.claim_next(owner="test", now=timezone.now()) is None, "of this fit there is one"
     shown = page(client, divided, "tastes")
     assert "Component 1" in shown
     assert (shown.count('class="mark-item"') > 0) == ('class="map-items small"' in shown)
@@ -126,11 +127,11 @@ def test_an_archived_project_gets_neither_taste_map_nor_evaluation(alice, divide
     Project.objects.filter(pk=divided.pk).update(estimator="CollaborativeGP")
     fit_now(divided)
     archive_project(project=divided, actor=alice, now=timezone.now())
-    assert not tastes_job.QUEUE.claim_next(owner="test", now=timezone.now())
-    assert not evaluation_job.QUEUE.claim_next(owner="test", now=timezone.now())
+    assert not tastes_queue.QUEUE.claim_next(owner="test", now=timezone.now())
+    assert not evaluation_queue.QUEUE.claim_next(owner="test", now=timezone.now())
     unarchive_project(project=divided, actor=alice, now=timezone.now())
-    assert tastes_job.QUEUE.claim_next(owner="test", now=timezone.now())
-    assert evaluation_job.QUEUE.claim_next(owner="test", now=timezone.now())
+    assert tastes_queue.QUEUE.claim_next(owner="test", now=timezone.now())
+    assert evaluation_queue.QUEUE.claim_next(owner="test", now=timezone.now())
 
 
 def test_the_components_drawn_are_shown_as_chosen():
@@ -148,7 +149,7 @@ def test_groups_are_turned_on_where_they_are_looked_for(alice, divided):  # noqa
     html = page(client, divided, "tastes")
     assert "This project looks for one shared ranking." in html
     assert "Turn on groups" in html
-    assert tastes_job.QUEUE.claim_next(owner="test", now=timezone.now()) is None
+    assert tastes_queue.QUEUE.claim_next(owner="test", now=timezone.now()) is None
     chosen = {"estimator": "CollaborativeGP", "next": "tastes"}
     for _sent in range(2):
         response = client.post(reverse("estimator-use", args=[divided.pk]), chosen)
@@ -224,9 +225,9 @@ def compared(alice, project: Project, first: str, second: str = "") -> CohortCom
     client = signed_in(alice)
     response = client.post(reverse("cohorts-compare", args=[project.pk]), {"first": first, "second": second})
     assert response.status_code == 302
-    row = cohorts_job.QUEUE.claim_next(owner="test", now=timezone.now())
+    row = cohorts_queue.QUEUE.claim_next(owner="test", now=timezone.now())
     assert row is not None
-    cohorts_job.QUEUE.work(row, progress=go_on)
+    cohorts_queue.QUEUE.work(row, progress=go_on)
     row.refresh_from_db()
     return row
 
@@ -289,7 +290,7 @@ def test_cohorts_of_different_lists_or_too_small_are_refused(alice, divided):  #
     with pytest.raises(InsufficientData) as refused:
         compared(alice, divided, "source|platform")
     row = CohortComparison.objects.get()
-    cohorts_job.QUEUE.record_failure(row, message=str(refused.value), now=timezone.now())
+    cohorts_queue.QUEUE.record_failure(row, message=str(refused.value), now=timezone.now())
     assert "The first cohort has too few answers to be compared: 15 from 1 annotators." in page(
         client, divided, "cohorts"
     )

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from annotate.fitting import forecast_job
+from annotate.fitting import forecast_queue
 from annotate.fitting.forecast_rows import stored_returns
 from annotate.fitting.returns import MIN_BUSY, notify_gone, return_figures
 from annotate.models import Annotator, FitState, Label, LabelForecast, Project, Webhook, WebhookDelivery
@@ -45,8 +45,8 @@ def stored(project: Project, people: dict[int, list], **values) -> LabelForecast
 @pytest.mark.slow
 def test_the_worker_finds_who_comes_back_and_pages_say_it(project, alice):
     stays, gone = visiting(project)
-    row = forecast_job.QUEUE.claim_next(owner="test", now=timezone.now())
-    forecast_job.QUEUE.work(row, progress=go_on)
+    row = forecast_queue.QUEUE.claim_next(owner="test", now=timezone.now())
+    forecast_queue.QUEUE.work(row, progress=go_on)
     found = stored_returns(project)
     assert found[stays.pk].within_a_day > 0.5 > 0.1 > found[gone.pk].within_a_day
     assert (found[stays.pk].has_left, found[gone.pk].has_left) == (False, True)

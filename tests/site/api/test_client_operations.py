@@ -12,18 +12,18 @@ import zipfile
 import pytest
 from django.utils import timezone
 
-from annotate.annotators.cohorts import job as cohorts_job
+from annotate.annotators.cohorts import queue as cohorts_queue
 from annotate.api.schema import METHODS, schema
 from annotate.client import Client
 from annotate.client import __main__ as command_line
 from annotate.fitting import run as fitting_run
 from annotate.fitting import scheduling
-from annotate.imports import job as imports_job
+from annotate.imports import queue as imports_queue
 from annotate.labelling import assignment
 from annotate.labelling.actions import Answer, record_label
 from annotate.management.commands.worker import create_worker
 from annotate.models import FitState, Item, RunRecord
-from annotate.publishing.run_records import job as run_records_job
+from annotate.publishing.run_records import queue as run_records_queue
 from tests.conftest import NOW, make_annotator, make_token
 from tests.site.annotators.test_by_criterion import crossed  # noqa: F401  (a fixture)
 from tests.site.factories import forecast_made, spread_fit
@@ -195,9 +195,9 @@ def engine(live_server):
 
     def work():
         while not ended.is_set():
-            create_worker("test").run_job(imports_job.QUEUE)
-            create_worker("test").run_job(run_records_job.QUEUE)
-            create_worker("test").run_job(cohorts_job.QUEUE)
+            create_worker("test").run_job(imports_queue.QUEUE)
+            create_worker("test").run_job(run_records_queue.QUEUE)
+            create_worker("test").run_job(cohorts_queue.QUEUE)
             time.sleep(0.05)
 
     worker = threading.Thread(target=work)

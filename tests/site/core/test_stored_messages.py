@@ -14,10 +14,11 @@ from annotate.fitting import run as fitting_run
 from annotate.fitting import scheduling
 from annotate.fitting.result import UnknownEstimator
 from annotate.imports import job as imports_job
+from annotate.imports import queue as imports_queue
 from annotate.imports.actions import start_import
 from annotate.imports.guessing import guess_items
 from annotate.models import FitState, ImportJob, RunRecord, Webhook, WebhookDelivery
-from annotate.publishing.run_records import job as run_records_job
+from annotate.publishing.run_records import queue as run_records_queue
 from annotate.webhooks import delivery, http_client
 from annotate.webhooks.actions import send_test
 from models_engine.models import Fit
@@ -62,10 +63,10 @@ def test_a_run_record_and_an_import_that_ended_engines_are_told_in_the_readers_l
     RunRecord.objects.create(
         project=project, asked_at=NOW, status="running", owner="host:1#aa", lease_until=NOW, attempts=3
     )
-    assert run_records_job.QUEUE.claim_next(owner="b", now=timezone.now()) is None
+    assert run_records_queue.QUEUE.claim_next(owner="b", now=timezone.now()) is None
     job = asked(project, alice, b"key,text\na,One\n", language="en")
     ImportJob.objects.update(attempts=3, owner="host:1#aa")
-    assert imports_job.QUEUE.claim_next(owner="b", now=timezone.now()) is None
+    assert imports_queue.QUEUE.claim_next(owner="b", now=timezone.now()) is None
     owner = signed_in(alice)
     assert ENDED in page(owner, "exports", project.pk)
     assert ENDED in page(owner, "import-job", project.pk, job.pk)
@@ -76,12 +77,12 @@ def test_a_run_record_and_an_import_that_ended_engines_are_told_in_the_readers_l
 def test_what_is_wrong_with_the_rows_of_an_import_is_told_to_whoever_asked_for_it(project, alice):
     job = asked(project, alice, b"key,text\na,One\na,Two\n", language="de")
     with translation.override("en"):
-        imports_job.work(imports_job.QUEUE.claim_next(owner="a", now=NOW), progress=lambda *_: True)
+        imports_job.work(imports_queue.QUEUE.claim_next(owner="a", now=NOW), progress=lambda *_: True)
         assert translation.get_language() == "en"
     job.refresh_from_db()
     again = asked(project, alice, b"key,text\na,One\na,Two\n", language="en")
     with translation.override("de"):
-        imports_job.work(imports_job.QUEUE.claim_next(owner="a", now=NOW), progress=lambda *_: True)
+        imports_job.work(imports_queue.QUEUE.claim_next(owner="a", now=NOW), progress=lambda *_: True)
     again.refresh_from_db()
     assert job.n_bad == again.n_bad == 1
     assert "Zeile" in job.errors[0][1]

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from annotate.core.charts import AheadColumn, columns
 from annotate.dashboard.goal.queries import time_words
-from annotate.fitting import forecast_job
+from annotate.fitting import forecast_job, forecast_queue
 from annotate.fitting.forecast import figures
 from annotate.fitting.forecast_rows import probability_by
 from annotate.labelling.plan.queries import NO_LIMIT
@@ -76,8 +76,8 @@ def test_the_worker_forecasts_and_progress_shows_it(project, alice):
     project.refresh_from_db()
     now = give_answers(project, 160, timedelta(minutes=30))
     known_goal(project, now, [60, 80, 110])
-    row = forecast_job.QUEUE.claim_next(owner="test", now=timezone.now())
-    forecast_job.QUEUE.work(row, progress=go_on)
+    row = forecast_queue.QUEUE.claim_next(owner="test", now=timezone.now())
+    forecast_queue.QUEUE.work(row, progress=go_on)
     row = LabelForecast.objects.get()
     assert (row.owner, row.figures["basis"], row.figures["unit"]) == ("", "sessions", 10)
     low, middle, high = row.figures["within"]["24"]
@@ -159,38 +159,38 @@ def test_no_more_answers_are_forecast_than_the_sets_take(project, alice):
 
 def test_a_forecast_is_due_after_a_fit_and_hourly_in_silence(project):
     now = give_answers(project, 3, timedelta(minutes=1))
-    assert forecast_job.due_states(now).exists()
+    assert forecast_queue.due_states(now).exists()
     row = stored(project)
-    LabelForecast.objects.update(as_of=now, next_at=now + forecast_job.PAUSE)
-    assert not forecast_job.due_states(now).exists()
+    LabelForecast.objects.update(as_of=now, next_at=now + forecast_queue.PAUSE)
+    assert not forecast_queue.due_states(now).exists()
     FitState.objects.update(last_fit_at=now + timedelta(minutes=1))
-    assert not forecast_job.due_states(now + timedelta(minutes=14)).exists()
-    assert forecast_job.due_states(now + timedelta(minutes=15)).exists()
-    assert not forecast_job.due_states(now + timedelta(minutes=15), forecast_job.PAUSE).exists()
+    assert not forecast_queue.due_states(now + timedelta(minutes=14)).exists()
+    assert forecast_queue.due_states(now + timedelta(minutes=15)).exists()
+    assert not forecast_queue.due_states(now + timedelta(minutes=15), forecast_queue.PAUSE).exists()
     FitState.objects.update(last_fit_at=now - timedelta(minutes=1))
-    assert not forecast_job.due_states(now + timedelta(minutes=59)).exists()
-    assert forecast_job.due_states(now + timedelta(minutes=61)).exists()
+    assert not forecast_queue.due_states(now + timedelta(minutes=59)).exists()
+    assert forecast_queue.due_states(now + timedelta(minutes=61)).exists()
     FitState.objects.update(last_fit_at=now - timedelta(days=8))
-    assert not forecast_job.due_states(now + timedelta(hours=2)).exists()
+    assert not forecast_queue.due_states(now + timedelta(hours=2)).exists()
     FitState.objects.update(last_fit_at=now)
     Project.objects.update(state="closed")
-    assert not forecast_job.due_states(now + timedelta(hours=2)).exists()
+    assert not forecast_queue.due_states(now + timedelta(hours=2)).exists()
     Project.objects.update(state="open")
     row.claim(LabelForecast.is_free(now), owner="other", now=now)
-    assert forecast_job.QUEUE.claim_overdue(owner="test", now=now) is None
+    assert forecast_queue.QUEUE.claim_overdue(owner="test", now=now) is None
 
 
 def test_a_job_that_stops_is_taken_up_again(project):
     give_answers(project, 20, timedelta(minutes=1))
-    row = forecast_job.QUEUE.claim_next(owner="test", now=timezone.now())
+    row = forecast_queue.QUEUE.claim_next(owner="test", now=timezone.now())
     with pytest.raises(Cancelled):
-        forecast_job.QUEUE.work(row, progress=lambda *_: False)
-    forecast_job.QUEUE.release(row)
-    assert forecast_job.QUEUE.may_yield(LabelForecast.objects.get())
-    row = forecast_job.QUEUE.claim_next(owner="test", now=timezone.now())
+        forecast_queue.QUEUE.work(row, progress=lambda *_: False)
+    forecast_queue.QUEUE.release(row)
+    assert forecast_queue.QUEUE.may_yield(LabelForecast.objects.get())
+    row = forecast_queue.QUEUE.claim_next(owner="test", now=timezone.now())
     assert row.gave_way == 1
-    assert forecast_job.QUEUE.record_crossing(row, message="too long", now=timezone.now(), killed=False)
-    assert forecast_job.QUEUE.claim_next(owner="test", now=timezone.now()) is None
+    assert forecast_queue.QUEUE.record_crossing(row, message="too long", now=timezone.now(), killed=False)
+    assert forecast_queue.QUEUE.claim_next(owner="test", now=timezone.now()) is None
 
 
 def test_the_page_says_when_and_how_likely_by_the_deadline(project, alice):
@@ -228,7 +228,7 @@ def test_a_forecast_of_another_goal_or_of_a_project_that_is_over_is_not_shown(pr
     Project.objects.update(**ending)
     assert "Answers likely to come" not in page(client, project, "progress")
     assert Api(alice, project)("get", "progress").json()["forecast"] is None
-    assert not forecast_job.due_states(now + timedelta(days=1)).exists()
+    assert not forecast_queue.due_states(now + timedelta(days=1)).exists()
 
 
 @pytest.mark.slow

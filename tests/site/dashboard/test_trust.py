@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from django.utils import timezone
 
-from annotate.annotators.tastes import job as tastes_job
+from annotate.annotators.tastes import queue as tastes_queue
 from annotate.core.stored_messages import render_message
 from annotate.criteria import Criterion
 from annotate.dashboard.trust.queries import trust
-from annotate.fitting import evaluation_job, scheduling
+from annotate.fitting import evaluation_job, evaluation_queue, scheduling
 from annotate.fitting import run as fitting_run
 from annotate.fitting.job_runner import Task
 from annotate.jobs import idle
@@ -217,7 +217,7 @@ def test_of_too_many_labels_a_drawn_part_is_tested_and_the_pages_say_so(project,
     assert {one["n"] for one in row.figures} == {100}
     assert "100 of them, from randomly chosen annotators" in page(signed_in(alice), project, "trust")
     assert "on 100 of them, from randomly chosen annotators" in page(signed_in(alice), project, "engine")
-    assert not evaluation_job.outdated_fits().exists()
+    assert not evaluation_queue.outdated_fits().exists()
 
 
 def test_it_is_found_out_anew_when_labels_have_grown_or_the_estimator_changed(project):
@@ -231,26 +231,26 @@ def test_it_is_found_out_anew_when_labels_have_grown_or_the_estimator_changed(pr
         (300, "GPPL", True),
     ):
         Evaluation.objects.filter(pk=row.pk).update(n_labels=n_labels, estimator=estimator)
-        assert evaluation_job.outdated_fits().filter(pk=fit.pk).exists() == is_owed
+        assert evaluation_queue.outdated_fits().filter(pk=fit.pk).exists() == is_owed
     Evaluation.objects.all().delete()
     for n_labels, is_owed in ((49, False), (50, True), (1_000_000, True)):
         Fit.objects.filter(pk=fit.pk).update(n_labels=n_labels)
-        assert evaluation_job.outdated_fits().exists() == is_owed
+        assert evaluation_queue.outdated_fits().exists() == is_owed
 
 
 def test_a_fit_that_waits_goes_first_until_it_has_waited_often(project):
     fitted(project)
     worker = create_worker("test")
-    queue = worker.jobs.queues.index(evaluation_job.QUEUE)
+    queue = worker.jobs.queues.index(evaluation_queue.QUEUE)
     FitState.objects.filter(project=project).update(wanted=5, not_before=None, last_fit_at=NOW)
     for n in range(1, idle.MAX_YIELDS + 1):
-        row = evaluation_job.QUEUE.claim_next(owner="test", now=timezone.now())
-        assert evaluation_job.QUEUE.claim_next(owner="other", now=timezone.now()) is None
+        row = evaluation_queue.QUEUE.claim_next(owner="test", now=timezone.now())
+        assert evaluation_queue.QUEUE.claim_next(owner="other", now=timezone.now()) is None
         worker.runner.task, worker.runner._renewed_at = Task(queue=queue, row=row), -10.0
         assert worker.runner.report_job(1, 2, 0.0) is False
-        evaluation_job.QUEUE.release(row)
+        evaluation_queue.QUEUE.release(row)
         assert Evaluation.objects.get().gave_way == n
-    row = evaluation_job.QUEUE.claim_next(owner="test", now=timezone.now())
+    row = evaluation_queue.QUEUE.claim_next(owner="test", now=timezone.now())
     worker.runner.task, worker.runner._renewed_at = Task(queue=queue, row=row), -10.0
     assert worker.runner.report_job(1, 2, 0.0) is True
     Fit.objects.update(n_labels=idle.MAX_SHORT_LABELS + 1)
@@ -273,10 +273,10 @@ def test_a_failure_waits_before_it_is_tried_again(project, monkeypatch):
     assert create_worker("test").run_idle_job()
     assert render_message(Evaluation.objects.get().message).endswith("ArithmeticError: no")
     assert not create_worker("test").run_idle_job()
-    assert evaluation_job.QUEUE.claim_next(owner="a", now=timezone.now() + idle.RETRY_PAUSE) is not None
+    assert evaluation_queue.QUEUE.claim_next(owner="a", now=timezone.now() + idle.RETRY_PAUSE) is not None
 
 
-@pytest.mark.parametrize(("queue", "kind"), [(evaluation_job.QUEUE, Evaluation), (tastes_job.QUEUE, TasteMap)])
+@pytest.mark.parametrize(("queue", "kind"), [(evaluation_queue.QUEUE, Evaluation), (tastes_queue.QUEUE, TasteMap)])
 def test_what_rests_or_is_being_made_keeps_no_other_waiting(project, queue, kind):
     """Five criteria of one project rest after a failure and one is being made; then comes a project that waits."""
     other = Project.objects.create(name="Other", question="Which?")

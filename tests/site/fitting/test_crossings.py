@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from annotate.fitting import evaluation_job, scheduling
+from annotate.fitting import evaluation_queue, scheduling
 from annotate.fitting.crossings import record_crossed_fit, record_crossed_job
 from annotate.fitting.run import NothingDue
 from annotate.fitting.scheduling import MAX_CROSSINGS, claim_next
@@ -146,15 +146,15 @@ def test_an_idle_job_waits_longer_each_time_and_then_for_another_fit(single, mon
         finished_at=NOW,
     )
     now, pauses = NOW, []
-    while row := evaluation_job.QUEUE.claim_next(owner="a", now=now):
-        record_crossed_job(evaluation_job.QUEUE, row, message=MESSAGE, now=now, killed=False)
+    while row := evaluation_queue.QUEUE.claim_next(owner="a", now=now):
+        record_crossed_job(evaluation_queue.QUEUE, row, message=MESSAGE, now=now, killed=False)
         row = Evaluation.objects.get()
         pauses.append((row.not_before - now).total_seconds() / 60)
         now = row.not_before
     assert pauses == [10, 20, 40, 80, 160]
     assert Event.objects.filter(verb="job stopped").count() == 2
     Fit.objects.filter(pk=fit.pk).update(number=2)
-    assert evaluation_job.QUEUE.claim_next(owner="a", now=now)
+    assert evaluation_queue.QUEUE.claim_next(owner="a", now=now)
 
 
 def test_limits_grow_with_the_project_and_settings_go_before(single, settings, monkeypatch):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from django.utils import timezone
 
-from annotate.fitting import evaluation_job, scheduling
+from annotate.fitting import evaluation_queue, scheduling
 from annotate.fitting import run as fitting_run
 from annotate.fitting.job_runner import Task
 from annotate.jobs import idle
@@ -51,18 +51,18 @@ def n_waiting() -> int:
 
 def test_it_is_due_from_when_the_labels_have_outgrown_it(fitted):
     now = timezone.now()
-    evaluation_job.record_due(now)
-    evaluation_job.record_due(now + timedelta(minutes=3))
+    evaluation_queue.record_due(now)
+    evaluation_queue.record_due(now + timedelta(minutes=3))
     row = Evaluation.objects.get()
     assert row.due_since == now, "a newer fit or look does not begin the wait anew"
     Evaluation.objects.update(n_labels=60, estimator="BradleyTerry")
-    evaluation_job.record_due(now + timedelta(minutes=4))
+    evaluation_queue.record_due(now + timedelta(minutes=4))
     assert Evaluation.objects.get().due_since is None
 
 
 def test_an_archived_project_is_never_due(fitted):
     Project.objects.update(state="closed", archived_at=timezone.now())
-    evaluation_job.record_due(timezone.now())
+    evaluation_queue.record_due(timezone.now())
     assert not Evaluation.objects.exists()
 
 
@@ -70,7 +70,7 @@ def test_an_archived_project_is_never_due(fitted):
 def test_it_goes_before_the_fits_of_others_after_ten_minutes(fitted, minutes, goes_first):
     now = timezone.now()
     Evaluation.objects.create(project=fitted, due_since=now - timedelta(minutes=minutes))
-    claimed = evaluation_job.QUEUE.claim_overdue(owner="test", now=now)
+    claimed = evaluation_queue.QUEUE.claim_overdue(owner="test", now=now)
     assert (claimed is not None) is goes_first
 
 
@@ -78,17 +78,17 @@ def test_how_long_it_waits_is_a_setting(fitted, settings):
     now = timezone.now()
     Evaluation.objects.create(project=fitted, due_since=now - timedelta(minutes=11))
     settings.WORKER_EVALUATION_MINUTES = 30
-    assert evaluation_job.QUEUE.claim_overdue(owner="test", now=now) is None
+    assert evaluation_queue.QUEUE.claim_overdue(owner="test", now=now) is None
     settings.WORKER_EVALUATION_MINUTES = 5
-    assert evaluation_job.QUEUE.claim_overdue(owner="test", now=now) is not None
+    assert evaluation_queue.QUEUE.claim_overdue(owner="test", now=now) is not None
 
 
 def test_once_overdue_it_no_longer_yields_however_long_it_takes(fitted):
     wait_for_fits(1)
     Fit.objects.filter(project_id=fitted.pk).update(n_labels=idle.MAX_SHORT_LABELS + 1)
     worker = create_worker("test")
-    queue = worker.jobs.queues.index(evaluation_job.QUEUE)
-    row = evaluation_job.QUEUE.claim_next(owner="test", now=timezone.now())
+    queue = worker.jobs.queues.index(evaluation_queue.QUEUE)
+    row = evaluation_queue.QUEUE.claim_next(owner="test", now=timezone.now())
     for due_since, goes_on in ((None, False), (timezone.now() - timedelta(minutes=11), True)):
         row.due_since = due_since
         worker.runner.task, worker.runner._renewed_at = Task(queue=queue, row=row), -10.0
@@ -98,8 +98,8 @@ def test_once_overdue_it_no_longer_yields_however_long_it_takes(fitted):
 def test_two_workers_never_make_the_same_overdue_one(fitted):
     Evaluation.objects.create(project=fitted, due_since=timezone.now() - timedelta(minutes=11))
     now = timezone.now()
-    assert evaluation_job.QUEUE.claim_overdue(owner="one", now=now)
-    assert evaluation_job.QUEUE.claim_overdue(owner="other", now=now) is None
+    assert evaluation_queue.QUEUE.claim_overdue(owner="one", now=now)
+    assert evaluation_queue.QUEUE.claim_overdue(owner="other", now=now) is None
 
 
 @pytest.mark.embedded
@@ -135,5 +135,5 @@ def test_a_moment_in_the_future_is_counted_from_now(fitted):
 
 def test_a_project_with_a_ranking_too_small_to_evaluate_is_never_due(project):
     spread_fit(project, list(project.items.all()), n_labels=49)
-    evaluation_job.record_due(timezone.now())
+    evaluation_queue.record_due(timezone.now())
     assert not Evaluation.objects.exists()

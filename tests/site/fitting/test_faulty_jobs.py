@@ -11,7 +11,7 @@ import pytest
 from django.utils import timezone
 
 from annotate.core.stored_messages import render_message
-from annotate.fitting.job_process import start_job_process
+from annotate.fitting.job_process import run_apart, start_job_process
 from annotate.fitting.scheduling import retry_pause
 from annotate.management.commands.worker import create_jobs
 from annotate.models import Event, WorkerProcess
@@ -195,3 +195,11 @@ def test_a_fork_server_killed_while_it_starts_a_process_is_replaced(monkeypatch)
     finally:
         killed.join()
         second.kill()
+
+
+@pytest.mark.embedded
+def test_what_fails_in_a_process_of_its_own_says_so(monkeypatch):
+    monkeypatch.setenv("DEBUG", "true")
+    run_apart("operator.truediv", 1, 2)
+    with pytest.raises(ChildProcessError, match=r"operator\.truediv ended with code 1"):
+        run_apart("operator.truediv", 1, 0)

@@ -11,7 +11,7 @@ from django.urls import reverse
 from scipy.special import expit
 
 from annotate.criteria import Criterion
-from annotate.fitting import predictions_job
+from annotate.fitting import predictions_queue
 from annotate.fitting.published import published_fit
 from annotate.items.features import add_features
 from annotate.jobs.fit_requests import request_fit
@@ -62,9 +62,9 @@ def collect(project: Project, tells: bool) -> list[Item]:
 
 
 def measure(project: Project, later: int = 1) -> PredictionGain | None:
-    row = predictions_job.QUEUE.claim_next(owner="test", now=NOW + timedelta(hours=later))
+    row = predictions_queue.QUEUE.claim_next(owner="test", now=NOW + timedelta(hours=later))
     if row:
-        predictions_job.QUEUE.work(row, progress=go_on)
+        predictions_queue.QUEUE.work(row, progress=go_on)
         row.refresh_from_db()
     return row
 

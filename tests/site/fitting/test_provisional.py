@@ -7,7 +7,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotate.criteria import Criterion
-from annotate.fitting import provisional_job
+from annotate.fitting import provisional_queue
 from annotate.fitting import storage as fitting_storage
 from annotate.fitting.published import published_fit
 from annotate.fitting.reading import read_labels
@@ -53,9 +53,9 @@ def answer(project: Project, better: Item, worse: Item, n: int, name: str) -> li
 
 
 def step(project: Project) -> ProvisionalRanking | None:
-    row = provisional_job.QUEUE.claim_next(owner="test", now=timezone.now() + timedelta(hours=1))
+    row = provisional_queue.QUEUE.claim_next(owner="test", now=timezone.now() + timedelta(hours=1))
     if row:
-        provisional_job.QUEUE.work(row, progress=go_on)
+        provisional_queue.QUEUE.work(row, progress=go_on)
         row.refresh_from_db()
     return row
 
@@ -170,9 +170,9 @@ def test_a_quick_fit_needs_no_step(fitted, monkeypatch):
 
 def test_a_step_that_a_fit_overtakes_or_an_erasure_forgets_is_not_kept(fitted):
     last_above_all(fitted)
-    row = provisional_job.QUEUE.claim_next(owner="test", now=timezone.now() + timedelta(hours=1))
+    row = provisional_queue.QUEUE.claim_next(owner="test", now=timezone.now() + timedelta(hours=1))
     fit_now(fitted, timezone.now() + timedelta(hours=1))
-    provisional_job.QUEUE.work(row, progress=go_on)
+    provisional_queue.QUEUE.work(row, progress=go_on)
     kept = ProvisionalRanking.objects.get(project=fitted)
     assert (kept.fit_number, kept.n_newest, kept.rows) == (published_fit(Criterion(fitted)).number, 0, None)
     delete_fits_since(fitted, NOW - timedelta(days=1))
@@ -182,10 +182,10 @@ def test_a_step_that_a_fit_overtakes_or_an_erasure_forgets_is_not_kept(fitted):
 def test_a_step_that_another_worker_took_over_is_not_kept(fitted):
     last_above_all(fitted)
     now = timezone.now() + timedelta(hours=1)
-    row = provisional_job.QUEUE.claim_next(owner="slow", now=now)
-    assert provisional_job.QUEUE.claim_next(owner="other", now=now + timedelta(days=1)) == row
+    row = provisional_queue.QUEUE.claim_next(owner="slow", now=now)
+    assert provisional_queue.QUEUE.claim_next(owner="other", now=now + timedelta(days=1)) == row
     with pytest.raises(LeaseLost):
-        provisional_job.QUEUE.work(row, progress=go_on)
+        provisional_queue.QUEUE.work(row, progress=go_on)
     assert ProvisionalRanking.objects.get(project=fitted).rows is None
 
 

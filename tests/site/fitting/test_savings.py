@@ -10,7 +10,7 @@ import pytest
 
 from annotate.criteria import Criterion
 from annotate.dashboard.progress.savings import measured_saving
-from annotate.fitting import savings_job
+from annotate.fitting import savings_job, savings_queue
 from annotate.fitting.label_checks import check_labels
 from annotate.fitting.reading import read_labels
 from annotate.models import AskedBy, Label, MeasuredSaving, Policy, Presentation, Project
@@ -42,9 +42,9 @@ def collected(project: Project, n: int, share: float) -> None:
 
 
 def measure(project: Project) -> MeasuredSaving | None:
-    row = savings_job.QUEUE.claim_next(owner="test", now=NOW + timedelta(hours=1))
+    row = savings_queue.QUEUE.claim_next(owner="test", now=NOW + timedelta(hours=1))
     if row:
-        savings_job.QUEUE.work(row, progress=go_on)
+        savings_queue.QUEUE.work(row, progress=go_on)
         row.refresh_from_db()
     return row
 

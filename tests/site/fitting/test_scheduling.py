@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 
 from annotate.fitting import scheduling
 from annotate.fitting.scheduling import claim_next
-from annotate.imports import job as imports_job
+from annotate.imports import queue as imports_queue
 from annotate.models import FitState, ImportJob, Project, WorkerProcess
 from annotate.models.leased_jobs import LeaseLost
 from models_engine.models import Fit
@@ -216,7 +216,7 @@ def test_a_claim_asks_its_own_row_alone(project, alice):
     now = NOW + timedelta(days=1)
     with CaptureQueriesContext(connection) as captured:
         assert scheduling.claim_next(owner="one", now=now).project_id == project.pk
-        assert imports_job.QUEUE.claim_next(owner="one", now=now).project_id == project.pk
+        assert imports_queue.QUEUE.claim_next(owner="one", now=now).project_id == project.pk
     updates = [query["sql"] for query in captured if query["sql"].startswith("UPDATE")]
     assert {sql.split('"')[1] for sql in updates} >= {"annotate_enginestate", "annotate_importjob"}
     assert not [sql for sql in updates if "SELECT" in sql]

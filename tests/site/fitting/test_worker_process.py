@@ -6,13 +6,14 @@ import sys
 from itertools import pairwise
 
 import pytest
+from django.contrib.sessions.models import Session
 from django.utils import timezone
 
 from annotate.core.stored_messages import render_message
-from annotate.models import Label, WorkerProcess
+from annotate.models import Label, LabelForecast, WorkerProcess
 from models_engine.models import Estimate, Fit
 from tests.load.database import ALIAS, own_database
-from tests.load.servers import engine
+from tests.load.servers import Process, engine
 from tests.paths import ROOT
 from tests.site.processes import wait_for
 from tests.site.worker_site import Site, emptied
@@ -102,6 +103,35 @@ def test_once_fits_what_is_due_and_ends(site):
     assert all(site.published(project).n_labels == 6 for project in projects)
     again = subprocess.run(command, cwd=ROOT, env=site.env, check=True, capture_output=True, text=True)
     assert again.stdout.strip() == "0 fits published."
+
+
+WORKER_THAT_NAMES_ITS_MODULES = """
+import sys, django
+django.setup()
+from django.core.management import call_command
+call_command("worker")
+print(*sorted(sys.modules))
+"""
+
+
+@pytest.mark.embedded  # what is imported depends on no database
+def test_the_process_that_claims_never_imports_what_works_on_numbers(site):
+    """It takes .7 CPU seconds and 75 MB, which only the processes for jobs need."""
+    project = site.project("Numbers")
+    site.vote("Numbers", 6)
+    long_ago = timezone.now() - timezone.timedelta(days=9)
+    Session.objects.using(ALIAS).create(session_key="expired", session_data="", expire_date=long_ago)
+    log = site.folder / "modules.log"
+    worker = site.start(Process([sys.executable, "-c", WORKER_THAT_NAMES_ITS_MODULES], site.env, log))
+    wait_for(lambda: site.published(project), why="it was not fitted")
+    wait_for(LabelForecast.objects.using(ALIAS).exclude(as_of=None).exists, why="it has no forecast")
+    wait_for(lambda: not Session.objects.using(ALIAS).exists(), why="the daily cleanup was not done")
+    worker.child.terminate()
+    assert worker.child.wait(60) == 0
+    loaded = log.read_text().split()
+    assert "annotate.fitting.lanes" in loaded
+    numbers = ("numpy", "scipy", "annotate.fitting.run", "models_engine.estimators", "models_engine.analysis")
+    assert [name for name in loaded if name.startswith(numbers)] == []
 
 
 def test_several_engines_share_the_work_without_fitting_twice(site):

@@ -12,7 +12,7 @@ from PIL import Image
 
 from annotate.files import limits
 from annotate.files.limits import BadFile
-from annotate.imports import job as imports_job
+from annotate.imports import queue as imports_queue
 from annotate.imports.actions import start_import
 from annotate.imports.media import archives
 from annotate.imports.media.archives import Archive
@@ -59,13 +59,13 @@ def test_from_the_upload_to_the_items(project, alice):
     url = reverse("items-import", args=[project.pk])
     told = owner.post(url, {"way": "archive", "archive": ContentFile(content, "set.zip")}, follow=True)
     assert "Waiting to be checked" in told.content.decode()
-    create_worker("test").run_job(imports_job.QUEUE)
+    create_worker("test").run_job(imports_queue.QUEUE)
     job = ImportJob.objects.get()
     assert (job.state, job.errors) == ("checked", [])
     assert project.items.count() == 6
     assert "Import 2 rows" in owner.get(reverse("import-job", args=[project.pk, job.pk])).content.decode()
     owner.post(reverse("import-job", args=[project.pk, job.pk]), {"action": "go"})
-    create_worker("test").run_job(imports_job.QUEUE)
+    create_worker("test").run_job(imports_queue.QUEUE)
     job.refresh_from_db()
     assert (job.state, job.message) == ("done", "")
     first, second = Item.objects.get(key="first"), Item.objects.get(key="second")
@@ -91,7 +91,7 @@ def test_without_a_manifest_what_is_wrong_is_told_of_files_not_of_rows(project, 
     owner = signed_in(alice)
     url = reverse("items-import", args=[project.pk])
     owner.post(url, {"way": "archive", "archive": ContentFile(packed({"a.txt": b"hello"}), "set.zip")})
-    create_worker("test").run_job(imports_job.QUEUE)
+    create_worker("test").run_job(imports_queue.QUEUE)
     job = ImportJob.objects.get()
     html = owner.get(reverse("import-job", args=[project.pk, job.pk])).content.decode()
     assert "Checked: nothing can be imported" in html
@@ -179,7 +179,7 @@ def test_a_damaged_archive_fails_with_its_reason(project):
     job = start_import(
         project=project, actor=None, kind="media", source="a.zip", file=ContentFile(b"PK\x03\x04x"), mapping={}, now=NOW
     )
-    create_worker("test").run_job(imports_job.QUEUE)
+    create_worker("test").run_job(imports_queue.QUEUE)
     job.refresh_from_db()
     assert job.state == "failed"
     assert "not a zip file" in job.message

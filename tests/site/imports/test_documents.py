@@ -11,7 +11,7 @@ from django.urls import reverse
 from PIL import Image
 
 from annotate.files.limits import Unusable
-from annotate.imports import job as imports_job
+from annotate.imports import queue as imports_queue
 from annotate.imports.media import documents
 from annotate.imports.media.documents import read_document
 from annotate.items.actions import delete_item
@@ -32,11 +32,11 @@ def upload(owner, project, *files, way="documents", field="documents"):
     named = [ContentFile(content, name) for name, content in files]
     page = owner.post(reverse("items-import", args=[project.pk]), {"way": way, field: named}, follow=True)
     assert page.status_code == 200, page.content.decode()
-    create_worker("test").run_job(imports_job.QUEUE)
+    create_worker("test").run_job(imports_queue.QUEUE)
     job = ImportJob.objects.latest("pk")
     if job.state == "checked" and job.n_lines:
         owner.post(reverse("import-job", args=[project.pk, job.pk]), {"action": "go"})
-        create_worker("test").run_job(imports_job.QUEUE)
+        create_worker("test").run_job(imports_queue.QUEUE)
         job.refresh_from_db()
     return job
 

@@ -21,6 +21,7 @@ from annotate.criteria import Criterion
 from annotate.fitting.reading import read_labels
 from annotate.imports import chunks
 from annotate.imports import job as imports_job
+from annotate.imports import queue as imports_queue
 from annotate.imports.actions import ImportRunning, start_import
 from annotate.imports.guessing import guess_items, guess_votes
 from annotate.management.commands.worker import create_worker
@@ -60,7 +61,7 @@ def begin(project, alice, content: bytes, kind="items", name="items.csv", mappin
 
 def work(n: int = 1) -> None:
     for _ in range(n):
-        create_worker("test").run_job(imports_job.QUEUE)
+        create_worker("test").run_job(imports_queue.QUEUE)
 
 
 def page(client, job):
@@ -104,7 +105,7 @@ def test_bad_rows_stop_it_before_the_first_is_written_and_can_be_left_out_and_ta
 def test_it_is_written_in_chunks_stops_between_them_and_goes_on_without_doubling(project, alice, monkeypatch):
     monkeypatch.setitem(chunks.CHUNK, "item", 10)
     job = begin(project, alice, table(35))
-    row = imports_job.QUEUE.claim_next(owner="one", now=timezone.now())
+    row = imports_queue.QUEUE.claim_next(owner="one", now=timezone.now())
     seen = []
 
     def stopped_after_the_second_chunk(step, total, _):
@@ -114,7 +115,7 @@ def test_it_is_written_in_chunks_stops_between_them_and_goes_on_without_doubling
         return True
 
     with pytest.raises(LeaseLost):
-        imports_job.QUEUE.work(row, progress=stopped_after_the_second_chunk)
+        imports_queue.QUEUE.work(row, progress=stopped_after_the_second_chunk)
     assert seen[-3:] == [(0, 35), (10, 35), (20, 35)]
     job.refresh_from_db()
     assert (job.state, job.n_written, project.items.count()) == ("cancelled", 20, 26)
@@ -141,14 +142,14 @@ def test_nothing_is_written_into_a_project_archived_meanwhile(project, alice, mo
         rows = "".join(f"Ann,item-{n % 6},item-{(n + 1) % 6},left\n" for n in range(35))
         content = ("annotator,left,right,outcome\n" + rows).encode()
         job = begin(project, alice, content, kind, "votes.csv", guess_votes(content.decode(), "votes.csv"))
-    row = imports_job.QUEUE.claim_next(owner="one", now=timezone.now())
+    row = imports_queue.QUEUE.claim_next(owner="one", now=timezone.now())
 
     def archived_after_the_first_chunk(step, total, _):
         if total and step == 10:
             archive_project(project=project, actor=alice, now=timezone.now())
         return True
 
-    imports_job.QUEUE.work(row, progress=archived_after_the_first_chunk)
+    imports_queue.QUEUE.work(row, progress=archived_after_the_first_chunk)
     job.refresh_from_db()
     assert (job.state, job.n_written) == ("failed", 10)
     assert "archive" in job.message
@@ -162,21 +163,21 @@ def test_nothing_is_written_into_a_project_archived_meanwhile(project, alice, mo
 
 def test_an_engine_that_has_lost_its_claim_writes_nothing(project, alice):
     job = begin(project, alice, table(5))
-    late = imports_job.QUEUE.claim_next(owner="late", now=timezone.now())
+    late = imports_queue.QUEUE.claim_next(owner="late", now=timezone.now())
     ImportJob.objects.filter(pk=job.pk).update(lease_until=NOW)
-    row = imports_job.QUEUE.claim_next(owner="other", now=timezone.now())
-    imports_job.QUEUE.work(row, progress=lambda *_: True)
+    row = imports_queue.QUEUE.claim_next(owner="other", now=timezone.now())
+    imports_queue.QUEUE.work(row, progress=lambda *_: True)
     with pytest.raises(LeaseLost):
-        imports_job.QUEUE.work(late, progress=lambda *_: True)
+        imports_queue.QUEUE.work(late, progress=lambda *_: True)
     assert project.items.count() == 11
 
 
 @pytest.mark.slow
 def test_three_thousand_rows_take_few_statements(project, alice):
     job = begin(project, alice, table(3000))
-    row = imports_job.QUEUE.claim_next(owner="one", now=timezone.now())
+    row = imports_queue.QUEUE.claim_next(owner="one", now=timezone.now())
     with CaptureQueriesContext(connection) as queries:
-        imports_job.QUEUE.work(row, progress=lambda *_: True)
+        imports_queue.QUEUE.work(row, progress=lambda *_: True)
     job.refresh_from_db()
     assert (job.state, project.items.count()) == ("done", 3006)
     assert len(queries) < 80
@@ -187,7 +188,7 @@ def test_one_import_at_a_time_and_what_kills_three_engines_is_given_up(project, 
     with pytest.raises(ImportRunning):
         begin(project, alice, table(4))
     ImportJob.objects.filter(pk=job.pk).update(attempts=3, owner="dead#1")
-    assert imports_job.QUEUE.claim_next(owner="one", now=timezone.now()) is None
+    assert imports_queue.QUEUE.claim_next(owner="one", now=timezone.now()) is None
     job.refresh_from_db()
     assert (job.state, "stopped before it had finished" in render_message(job.message)) == ("failed", True)
     delete_project(project=project)

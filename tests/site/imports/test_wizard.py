@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 from rest_framework.throttling import SimpleRateThrottle
 
-from annotate.imports import job as imports_job
+from annotate.imports import queue as imports_queue
 from annotate.imports import uploads
 from annotate.items import actions
 from annotate.management.commands.worker import create_worker
@@ -325,6 +325,6 @@ def test_a_long_table_is_checked_and_imported_by_the_engine(owner, project):
     page = confirm(owner, project, preview)
     assert "Waiting to be checked" in page.content.decode()
     assert project.items.count() == 6, "no request writes a long table"
-    assert create_worker("test").run_job(imports_job.QUEUE) is True
+    assert create_worker("test").run_job(imports_queue.QUEUE) is True
     assert project.items.count() == n + 6
     assert project.items.filter(tags__name="tag3").count() == len(range(3, n, 7))

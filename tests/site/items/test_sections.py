@@ -13,7 +13,7 @@ from django.urls import reverse
 from annotate.core.sections import MAX_SECTIONS, Section, parse_sections, section_words, sections_in, write_sections
 from annotate.criteria import Criterion
 from annotate.files.writers import csv_chunks
-from annotate.imports import job as imports_job
+from annotate.imports import queue as imports_queue
 from annotate.imports.media.archives import Archive
 from annotate.management.commands.worker import create_worker
 from annotate.models import ImportJob, Item
@@ -138,11 +138,11 @@ def imported(project, alice) -> Item:
     content = packed({"manifest.jsonl": manifest, "a.png": png(), "b.wav": wav()})
     owner, url = signed_in(alice), reverse("items-import", args=[project.pk])
     owner.post(url, {"way": "archive", "archive": ContentFile(content, "set.zip")}, follow=True)
-    create_worker("test").run_job(imports_job.QUEUE)
+    create_worker("test").run_job(imports_queue.QUEUE)
     job = ImportJob.objects.get()
     assert (job.state, job.errors) == ("checked", [])
     owner.post(reverse("import-job", args=[project.pk, job.pk]), {"action": "go"})
-    create_worker("test").run_job(imports_job.QUEUE)
+    create_worker("test").run_job(imports_queue.QUEUE)
     job.refresh_from_db()
     assert (job.state, job.message) == ("done", "")
     return Item.objects.get(key="whole")

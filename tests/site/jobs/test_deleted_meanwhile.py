@@ -8,9 +8,9 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from annotate.fitting import evaluation_job, forecast_job, scheduling
+from annotate.fitting import evaluation_queue, forecast_queue, scheduling
 from annotate.fitting.job_runner import JobRunner, Task
-from annotate.imports import job as imports_job
+from annotate.imports import queue as imports_queue
 from annotate.jobs.idle import IdleJobs, has_many_labels
 from annotate.jobs.sending import repeat_until
 from annotate.management.commands.worker import create_jobs
@@ -41,7 +41,7 @@ def test_a_project_deleted_as_its_fit_is_claimed_leaves_the_next_one(project):
 def test_a_project_deleted_as_its_import_is_claimed_leaves_none(project):
     ImportJob.objects.create(project=project, asked_at=NOW, kind="items", source="a.csv", digest="0", folder="")
     with meanwhile("UPDATE", "annotate_importjob", project):
-        assert imports_job.claim_next(owner="a", now=NOW) is None
+        assert imports_queue.claim_next(owner="a", now=NOW) is None
     assert not ImportJob.objects.exists()
 
 
@@ -56,7 +56,7 @@ def ranked(project) -> Project:
 @AT_COMMIT
 def test_an_evaluation_is_not_due_of_a_project_just_deleted(ranked):
     with meanwhile("SELECT", '"models_engine_fit"', ranked):
-        evaluation_job.record_due(timezone.now())
+        evaluation_queue.record_due(timezone.now())
     assert not Project.objects.filter(pk=ranked.pk).exists()
     assert not Evaluation.objects.exists()
 
@@ -65,8 +65,8 @@ def test_an_evaluation_is_not_due_of_a_project_just_deleted(ranked):
 @pytest.mark.parametrize(
     ("queue", "model", "words"),
     [
-        (evaluation_job.QUEUE, Evaluation, 'FROM "annotate_project" WHERE'),
-        (forecast_job.QUEUE, LabelForecast, '"annotate_enginestate"'),
+        (evaluation_queue.QUEUE, Evaluation, 'FROM "annotate_project" WHERE'),
+        (forecast_queue.QUEUE, LabelForecast, '"annotate_enginestate"'),
     ],
 )
 def test_no_job_is_claimed_for_a_project_just_deleted(ranked, queue, model, words):
@@ -95,11 +95,11 @@ def write_for_nobody(row: Evaluation, progress) -> None:
 @pytest.mark.parametrize("is_gone", [False, True])
 def test_a_job_that_writes_about_what_was_erased_fails_by_itself(ranked, caplog, is_gone):
     """The database has answered: the job waits for its next try, and the log does not say that it had not."""
-    queue = IdleJobs(Evaluation, evaluation_job.outdated_fits, write_for_nobody, has_many_labels)
+    queue = IdleJobs(Evaluation, evaluation_queue.outdated_fits, f"{__name__}.write_for_nobody", has_many_labels)
     row, now = queue.claim_next(owner="a", now=timezone.now()), timezone.now()
     if is_gone:
         delete_project(project=ranked)
-    runner = JobRunner(type(create_jobs())(queue, (), (), lambda now: None), lambda: False)
+    runner = JobRunner(type(create_jobs())(queue, (), (), ""), lambda: False)
     with caplog.at_level(logging.INFO):
         runner.run(Task(queue=0, row=row))
     assert "did not answer" not in caplog.text

@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 from PIL import Image
 
-from annotate.annotators.tastes import job as tastes_job
+from annotate.annotators.tastes import queue as tastes_queue
 from annotate.core.errors import ProjectNotOpen
 from annotate.criteria import Criterion
 from annotate.dashboard.leaderboard.queries import stored_board
@@ -142,8 +142,8 @@ def test_the_taste_map_of_the_ideas_finds_the_two_camps_and_who_is_in_which(db):
     ideas = make_ideas(set_owner("correct horse battery"), NOW)
     claim = scheduling.claim_next(owner="test", now=NOW)
     fitting_run.run(claim, progress=lambda *_: True, clock=lambda: NOW)
-    row = tastes_job.QUEUE.claim_next(owner="test", now=timezone.now())
-    tastes_job.QUEUE.work(row, progress=lambda *_: True)
+    row = tastes_queue.QUEUE.claim_next(owner="test", now=timezone.now())
+    tastes_queue.QUEUE.work(row, progress=lambda *_: True)
     found = TasteMap.objects.get(project=ideas)
     assert (found.n_groups, found.n_grouped) == (2, SIZE - 2)
     camps = {person.name: person.camp > 0 for person in people()}

@@ -77,7 +77,7 @@ from annotate.privacy.erasure.accounts import StillOwner, erase_account
 from annotate.privacy.erasure.actions import BY_THEMSELF, erase_annotator
 from annotate.projects.members.actions import add_member
 from annotate.publishing.preregistration.actions import freeze_plan
-from annotate.publishing.run_records import job as run_records_job
+from annotate.publishing.run_records import queue as run_records_queue
 from annotate.publishing.run_records.actions import request_record
 from annotate.webhooks.actions import enqueue_event
 from models_engine.models import AnnotatorEstimate, Estimate, Fit, Leaderboard
@@ -154,7 +154,7 @@ def person(project, alice, others) -> User:
     CohortComparison.objects.create(project=project, by="field-1", first=SAID, asked_by=user, asked_at=NOW)
     default_storage.save("import-jobs/a/left-out.csv", ContentFile(PSEUDONYM.encode()))
     request_record(criterion=Criterion(project), actor=user, now=NOW)
-    run_records_job.QUEUE.work(run_records_job.QUEUE.claim_next(owner="engine", now=NOW), progress=go_on)
+    run_records_queue.QUEUE.work(run_records_queue.QUEUE.claim_next(owner="engine", now=NOW), progress=go_on)
     return user
 
 
@@ -481,11 +481,11 @@ def test_nor_is_one_that_is_just_about_to_be(project, others):
 def test_an_evaluation_and_a_run_record_under_way_are_not_kept(project, others, alice):
     fit_now(project)
     request_record(criterion=Criterion(project), actor=alice, now=NOW)
-    record = run_records_job.QUEUE.claim_next(owner="engine", now=NOW)
+    record = run_records_queue.QUEUE.claim_next(owner="engine", now=NOW)
     row = Evaluation.objects.create(project=project, owner="engine")
     guest = others[1]
     with pytest.raises(LeaseLost):
-        run_records_job.QUEUE.work(record, progress=erasing_at(1, guest))
+        run_records_queue.QUEUE.work(record, progress=erasing_at(1, guest))
     again = RunRecord.objects.get()
     assert (again.status, again.pk == record.pk, again.asked_by) == ("asked", False, alice)
     assert not row.held().exists()

@@ -26,6 +26,7 @@ from annotate.models import Event, FitState, Item, Label, Project, RunRecord, Ru
 from annotate.projects.actions import delete_project
 from annotate.publishing.preregistration.actions import freeze_plan
 from annotate.publishing.run_records import job as run_records_job
+from annotate.publishing.run_records import queue as run_records_queue
 from annotate.publishing.run_records.analysis import r_script
 from models_engine.data import Comparisons
 from models_engine.errors import InsufficientData
@@ -87,8 +88,8 @@ def test_from_the_button_to_the_same_ranking(fitted, alice, vera, tmp_path):
     assert "every 2s" in waiting
     assert owner.get(reverse("record", args=[fitted.pk, record.pk])).status_code == 404
 
-    assert create_worker("test").run_job(run_records_job.QUEUE) is True
-    assert create_worker("test").run_job(run_records_job.QUEUE) is False
+    assert create_worker("test").run_job(run_records_queue.QUEUE) is True
+    assert create_worker("test").run_job(run_records_queue.QUEUE) is False
     record.refresh_from_db()
     assert (record.status, record.n_labels, record.fit_number) == ("ready", 59, 1)
     shown = owner.get(address, headers=HTMX | {"HX-Target": "run-record"}).content.decode()
@@ -150,7 +151,7 @@ def test_a_new_record_takes_the_place_of_the_old(fitted, monkeypatch):
     monkeypatch.setattr(run_records_job, "PART_BYTES", 500)
     for _ in range(2):
         asked(fitted)
-        assert create_worker("test").run_job(run_records_job.QUEUE)
+        assert create_worker("test").run_job(run_records_queue.QUEUE)
     kept = RunRecord.objects.get()
     assert kept.status == "ready"
     parts = RunRecordPart.objects.filter(record=kept)
@@ -164,12 +165,12 @@ def test_a_killed_engine_leaves_the_record_to_the_next_and_not_for_ever(fitted):
     asked(fitted)
     now = NOW
     for attempt in range(1, requested.MAX_ATTEMPTS + 1):
-        claimed = run_records_job.QUEUE.claim_next(owner=f"engine-{attempt}#1", now=now)
+        claimed = run_records_queue.QUEUE.claim_next(owner=f"engine-{attempt}#1", now=now)
         assert claimed.attempts == attempt
-        assert run_records_job.QUEUE.claim_next(owner="other", now=now) is None
+        assert run_records_queue.QUEUE.claim_next(owner="other", now=now) is None
         assert claimed.renew(now=now)
         now += leased_jobs.lease_duration() + timedelta(seconds=1)
-    assert run_records_job.QUEUE.claim_next(owner="other", now=now) is None
+    assert run_records_queue.QUEUE.claim_next(owner="other", now=now) is None
     record = RunRecord.objects.get()
     assert record.status == "failed"
     assert "engine-3" in record.message
@@ -179,7 +180,7 @@ def test_a_failure_is_told_and_a_stop_is_none(fitted, alice, monkeypatch):
     record = asked(fitted)
     worker = create_worker("test")
     worker.stopping.set()
-    assert worker.run_job(run_records_job.QUEUE)
+    assert worker.run_job(run_records_queue.QUEUE)
     record.refresh_from_db()
     assert (record.status, record.attempts, record.owner) == ("asked", 0, "")
 
@@ -187,7 +188,7 @@ def test_a_failure_is_told_and_a_stop_is_none(fitted, alice, monkeypatch):
         raise InsufficientData("there is <b>nothing</b>.")
 
     monkeypatch.setattr(run_records_job, "write_run_record", broken)
-    assert create_worker("test").run_job(run_records_job.QUEUE)
+    assert create_worker("test").run_job(run_records_queue.QUEUE)
     told = signed_in(alice).get(reverse("exports", args=[fitted.pk])).content.decode()
     assert "there is &lt;b&gt;nothing&lt;/b&gt;." in told
     assert reverse("record-ask", args=[fitted.pk]) in told  # try again
