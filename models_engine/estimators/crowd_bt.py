@@ -157,7 +157,6 @@ class CrowdBT:
         graded = self.grades == "ordered" and data.n_grades > 0
         pairs = NoisyPairs.of(table, sided, graded=graded)
         has_tie = bool(pairs.ties.sum() > 0)
-        has_nu = not graded or self.inference == "ep"  # whose sites begin at the mode of the winners alone
         scales = DEFAULT_SCALES
         if isinstance(start, CrowdPosterior) and start.prior_sd is not None and self.inference == "ep":
             log_nu = float(np.log(start.likelihood.tie)) if start.likelihood.tie else -np.inf
@@ -165,7 +164,7 @@ class CrowdBT:
         scales = Scales(
             scales.prior_sd if self.prior_sd is None else self.prior_sd,
             scales.reliability if self.reliability is None else BetaPrior(*self.reliability),
-            (scales.log_nu if np.isfinite(scales.log_nu) else 0.0) if has_tie and has_nu else -np.inf,
+            (scales.log_nu if np.isfinite(scales.log_nu) else 0.0) if has_tie and not graded else -np.inf,
             _starting_gaps(pairs, data.n_grades, start) if graded else (),
         )
         learner = ScaleLearner(
@@ -176,7 +175,13 @@ class CrowdBT:
             tuple(np.isfinite(scales.log_gaps).tolist()),
         )
         return CrowdFitSpec(
-            pairs, scales, learner, self.side_sd if self.side else None, self.tolerance, self.max_iterations
+            pairs,
+            scales,
+            learner,
+            self.side_sd if self.side else None,
+            self.tolerance,
+            self.max_iterations,
+            scales.cuts,
         )
 
     def _sided(self, data: Comparisons, pairs: PairTable) -> NDArray[np.bool_]:
