@@ -15,6 +15,7 @@ from models_engine.estimators.competitor_table import CompetitorTable
 from models_engine.estimators.competitors import Competitors
 from models_engine.estimators.crowd_bt import CrowdBT
 from models_engine.estimators.crowd_bt_online import CrowdBTOnline
+from models_engine.estimators.crowd_gppl import CrowdGPPL
 from models_engine.estimators.feature_plackett_luce import FeaturePlackettLuce
 from models_engine.estimators.gppl import GPPL
 from models_engine.estimators.missed_agreement import compare_agreement
@@ -100,9 +101,12 @@ def test_competitors_are_in_order_where_their_items_are_in_five_contexts():
     assert Competitors().fit(data, table).superiority(0, n - 1) > 0.95
 
 
-def test_feature_plackett_luce_says_so_where_it_cannot_order_a_long_chain():
-    found = FeaturePlackettLuce().fit(make_chain(40, 5))
-    assert found.superiority(0, 39) < 0.8
+@pytest.mark.parametrize(
+    ("estimator", "n_answers"), [(FeaturePlackettLuce(), 5), (CollaborativeGP(), 5), (CrowdGPPL(), 3), (GPPL(), 3)]
+)
+def test_a_fit_that_cannot_order_a_long_chain_says_so(estimator, n_answers):
+    found = estimator.fit(make_chain(40, n_answers))
+    assert found.superiority(0, 39) < 0.95
     assert "agree in 100% of cases where this fit expects" in found.diagnostics.message
 
 
@@ -110,7 +114,7 @@ def test_crowds_whose_agreement_the_fit_expects_are_told_nothing():
     for seed, sd in enumerate((0.5, 1.5, 4.0)):
         rng = np.random.default_rng(seed)
         data = simulate_crowd(rng, 8, 12, utility_sd=sd, reliability=(8.5, 1.5)).pairs(300, rng)
-        for estimator in (CrowdBT(), BradleyTerry(prior_sd=None), FeaturePlackettLuce()):
+        for estimator in (CrowdBT(), BradleyTerry(prior_sd=None), FeaturePlackettLuce(), GPPL()):
             assert "agree in" not in estimator.fit(data).diagnostics.message
 
 
