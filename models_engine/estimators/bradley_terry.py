@@ -121,7 +121,10 @@ class BradleyTerry:
             likelihood = replace(likelihood, tie=float(np.exp(log_nu)))
         own, sd = GaussianPosterior(f - f.mean(), found.covariance, diagnostics, likelihood), found.prior_sd
         own = replace(own, prior_sd=sd, along_scale=found.along)
-        return own if self.prior_sd is not None else with_missed_agreement(own, _keep_weighted(data.pairs(), self))
+        if self.prior_sd is not None:
+            return own
+        answers = self._answers(data)
+        return with_missed_agreement(own, answers.pairs, side=np.where(answers.sided, side, 0.0) if self.side else None)
 
     def _answers(self, data: Comparisons) -> "_Answers":
         pairs = _keep_weighted(data.pairs(), self)

@@ -105,7 +105,9 @@ class CrowdBT:
             likelihood = replace(likelihood, cuts=tuple(scales.cuts.tolist()), cut_sds=sds)
         reliabilities = solution.reliabilities()
         found = _posterior(solution.utilities(), solution.covariance(), diagnostics, likelihood, scales, reliabilities)
-        return with_missed_agreement(found, data.pairs(), reliabilities[0])
+        pairs = data.pairs()
+        added = np.where(self._sided(data, pairs), side, 0.0) if self.side else None
+        return with_missed_agreement(found, pairs, reliabilities[0], added)
 
     def _fit_mode(self, spec: CrowdFitSpec, x: Floats, log: FitLog, data: Comparisons) -> CrowdPosterior:
         point, _, converged = ascend_objective(spec, x, log.step, self.tolerance / 100)
@@ -151,11 +153,10 @@ class CrowdBT:
             table = table.select(table.outcome != 0.5)
         if self.ties == "half":
             table = _halve_ties(table)
-        sided = self.side & (data.sizes[table.label] == 2) & (data.positions[data.starts[table.label]] >= 0)
+        sided = self._sided(data, table)
         graded = self.grades == "ordered" and data.n_grades > 0
         pairs = NoisyPairs.of(table, sided, graded=graded)
         has_tie = bool(pairs.ties.sum() > 0)
-        has_nu = not graded or self.inference == "ep"  # whose sites begin at the mode of the winners alone
         scales = DEFAULT_SCALES
         if isinstance(start, CrowdPosterior) and start.prior_sd is not None and self.inference == "ep":
             log_nu = float(np.log(start.likelihood.tie)) if start.likelihood.tie else -np.inf
@@ -163,7 +164,7 @@ class CrowdBT:
         scales = Scales(
             scales.prior_sd if self.prior_sd is None else self.prior_sd,
             scales.reliability if self.reliability is None else BetaPrior(*self.reliability),
-            (scales.log_nu if np.isfinite(scales.log_nu) else 0.0) if has_tie and has_nu else -np.inf,
+            (scales.log_nu if np.isfinite(scales.log_nu) else 0.0) if has_tie and not graded else -np.inf,
             _starting_gaps(pairs, data.n_grades, start) if graded else (),
         )
         learner = ScaleLearner(
@@ -174,8 +175,18 @@ class CrowdBT:
             tuple(np.isfinite(scales.log_gaps).tolist()),
         )
         return CrowdFitSpec(
-            pairs, scales, learner, self.side_sd if self.side else None, self.tolerance, self.max_iterations
+            pairs,
+            scales,
+            learner,
+            self.side_sd if self.side else None,
+            self.tolerance,
+            self.max_iterations,
+            scales.cuts,
         )
+
+    def _sided(self, data: Comparisons, pairs: PairTable) -> NDArray[np.bool_]:
+        """Return of which pairs it counts which item was shown left, (n_pairs,)."""
+        return self.side & (data.sizes[pairs.label] == 2) & (data.positions[data.starts[pairs.label]] >= 0)
 
     def _likelihood(self, data: Comparisons, scales: Scales, side: float, side_sd: float | None) -> Likelihood:
         return Likelihood(

@@ -13,6 +13,7 @@ from models_engine.estimators.collaborative.large_posterior import LargePosterio
 from models_engine.estimators.collaborative.learned import EPStart, LearnedShape
 from models_engine.estimators.collaborative.learning import CANDIDATES
 from models_engine.estimators.collaborative.posterior import CollaborativePosterior
+from models_engine.estimators.collaborative.report import report_missed_agreement
 from models_engine.estimators.collaborative.sampled import scale_densities
 from models_engine.estimators.collaborative.steps import Steps, count_folds
 from models_engine.estimators.settings import check_settings
@@ -95,12 +96,13 @@ class CrowdGPPL:
         sites = cap_sites(build_sites_with_rankings(data, graded=graded, sided=sided), self.max_pairs, generator)
         if is_large:
             large = LargeFit(self, data, sites, generator, Steps(self._n_steps(1), progress))
-            return large.run(start if isinstance(start, LargePosterior) else None)
+            of_many = large.run(start if isinstance(start, LargePosterior) else None)
+            return report_missed_agreement(of_many, data, sided)
         blocks = build_blocks(sites)
         steps = Steps(self._n_steps(count_folds(sites, blocks)), progress)
         gamma = GammaPrior(self.prior_shape, self.prior_rate)
         fitting = FactorFit(self, data, sites, blocks, generator, steps, gamma=gamma)
-        return fitting.run(dense_start(start))
+        return report_missed_agreement(fitting.run(dense_start(start)), data, sided)
 
     @property
     def covariance(self) -> Literal["auto", "full", "low-rank", "prior"]:

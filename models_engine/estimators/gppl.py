@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from models_engine.covariance.forms import Covariance, DenseCovariance, LowRankCovariance
 from models_engine.data import Comparisons
 from models_engine.estimators.gppl_posterior import FORMS, FittedProcess, GPPLPosterior
+from models_engine.estimators.missed_agreement import with_missed_agreement
 from models_engine.estimators.settings import check_settings
 from models_engine.estimators.substitutes import fit_in_place_of
 from models_engine.inference.pairwise_gp.ep import PairwiseEP, pool_sites
@@ -105,7 +106,7 @@ class GPPL:
         generator = np.random.default_rng(0) if rng is None else rng
         scale = GammaPrior(self.prior_shape, self.prior_rate)
         if self._is_large(data):
-            return self._on_graph(data, scale, start, progress)
+            return with_missed_agreement(self._on_graph(data, scale, start, progress), data.pairs())
         factors = self._factors(data, scale, start)
         first = FitLog(self._n_steps(factors), progress)
         kernel = self._kernel(data, factors, scale, first)
@@ -113,13 +114,15 @@ class GPPL:
         log = FitLog(self._n_steps(factors), _continue_progress(first, progress))
         prior = build_item_prior(kernel, n_points, generator)
         if self.inference == "ep":
-            return self._by_ep(data, kernel, prior, scale, log)
+            return with_missed_agreement(self._by_ep(data, kernel, prior, scale, log), data.pairs())
         problem = PairwiseGP(factors, prior, scale)
         ignored = self.inference == "linearised" and self._counts_grades(data)
         state, diagnostics = self._run(problem, start, generator, log, ignores_grades=ignored)
         cuts = CutPoints.of_state(state)
         covariance = state.covariance if cuts is None else state.covariance + cuts.widening
-        return self._posterior(data, kernel, prior, (state.mean, covariance), state.expected_scale, diagnostics, cuts)
+        moments = (state.mean, covariance)
+        found = self._posterior(data, kernel, prior, moments, state.expected_scale, diagnostics, cuts)
+        return with_missed_agreement(found, data.pairs())
 
     def _counts_grades(self, data: Comparisons) -> bool:
         return self.grades == "ordered" and data.n_grades > 0

@@ -1,6 +1,7 @@
 """Whether annotators agree far more often about the same pairs than a fit expects of them."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -14,6 +15,7 @@ from models_engine.posterior import GaussianPosterior
 
 __all__ = ["AgreementOfTwo", "compare_agreement", "with_missed_agreement"]
 
+Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Fitted = TypeVar("Fitted", bound=GaussianPosterior)
 NODES, NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(21)
@@ -39,14 +41,17 @@ class AgreementOfTwo:
 
 
 def compare_agreement(
-    pairs: PairTable, posterior: GaussianPosterior, reliability: Floats | None = None
+    pairs: PairTable, posterior: GaussianPosterior, reliability: Floats | None = None, side: Floats | None = None
 ) -> AgreementOfTwo | None:
     """Compare the agreement of each two people's answers with that expected; None where no pair has two answers.
 
     reliability (n_annotators,): P(not reversed) of each annotator, None for 1. With y = 1 or -1 of an answer, q its
-    reliability and d the pair's margin, E[y_j y_k] = (2 q_j - 1)(2 q_k - 1) E[tanh(d/2)^2].
+    reliability and p the probability by the pair's margin that the first is preferred and it is no tie, any taste
+    averaged out, E[y_j y_k] = (2 q_j - 1)(2 q_k - 1) E[(2 p_j - 1)(2 p_k - 1)].
+    side (n_pairs,): what is added to the utility of each answer's left item, None for 0.
     """
-    pairs = pairs.select((pairs.outcome != 0.5) & (pairs.weight > 0))
+    kept = (pairs.outcome != 0.5) & (pairs.weight > 0)
+    pairs, side = pairs.select(kept), None if side is None else side[kept]
     low, high = np.minimum(pairs.left, pairs.right), np.maximum(pairs.left, pairs.right)
     key, unit = np.unique(low * pairs.n_items + high, return_inverse=True)
     n = len(key)
@@ -67,20 +72,38 @@ def compare_agreement(
     total = float(couples[several].sum())
     if total == 0 or n > MAX_PAIRS or agreed.sum() <= 2 * MIN_GAP * total:
         return None
-    left, right = np.divmod(key[several], pairs.n_items)
-    margin, variance = posterior.mean[left] - posterior.mean[right], posterior.difference_variance(left, right)
-    square = (
-        np.tanh((margin[:, None] + np.sqrt(variance)[:, None] * NODES) / 2) ** 2 @ NODE_WEIGHTS / NODE_WEIGHTS.sum()
-    )
-    expected = float((square * of_two(weight * care)[several]).sum())
+    rows = np.flatnonzero(several if side is None else several[unit_of_own])
+    shift, unit_of_row = np.zeros(len(rows)), rows
+    if side is not None:
+        towards_low = np.where(pairs.left < pairs.right, side, -side)
+        shift = (sum_by_group(person, pairs.weight * towards_low, len(own)) / given)[rows]
+        unit_of_row = unit_of_own[rows]
+    expected, leaning = 0.0, np.zeros(n if side is None else len(own))
+    for share, found in _leanings(posterior, *np.divmod(key[unit_of_row], pairs.n_items), shift):
+        leaning[rows] = found
+        each = leaning[unit_of_own] if side is None else leaning
+        expected += share * float(of_two(weight * care * each)[several].sum())
     gap = float(agreed[several].sum()) - expected
     shares = [(1 + value / total) / 2 for value in (expected + gap, expected)]
     return AgreementOfTwo(shares[0], shares[1], gap / float(np.sqrt(noise[several].sum())))
 
 
-def with_missed_agreement(found: Fitted, pairs: PairTable, reliability: Floats | None = None) -> Fitted:
+def _leanings(posterior: GaussianPosterior, left: Ints, right: Ints, shift: Floats) -> Iterator[tuple[float, Floats]]:
+    """Yield values of 2 P(left is preferred and it is no tie) - 1 over the posterior of the margins, each with its
+    share; shift (n,) is added to the margins."""
+    margin = posterior.mean[left] - posterior.mean[right] + shift
+    sd = np.sqrt(posterior.difference_variance(left, right))
+    taste = np.zeros(len(left)) if posterior.taste is None else posterior.taste.difference_variance(left, right)
+    likelihood = replace(posterior.likelihood, side=0.0, lapse=0.0)
+    for node, share in zip(NODES.tolist(), (NODE_WEIGHTS / NODE_WEIGHTS.sum()).tolist(), strict=True):
+        yield share, 2 * likelihood.preference(margin + node * sd, taste) - 1
+
+
+def with_missed_agreement(
+    found: Fitted, pairs: PairTable, reliability: Floats | None = None, side: Floats | None = None
+) -> Fitted:
     """Return the fit; where people agree far more than it expects, with a clause in its message that says so."""
-    agreement = compare_agreement(pairs, found, reliability)
+    agreement = compare_agreement(pairs, found, reliability, side)
     if agreement is None or agreement.deviations < MIN_DEVIATIONS:
         return found
     if agreement.observed < agreement.expected + MIN_GAP:

@@ -11,6 +11,7 @@ from models_engine.estimators.collaborative.large_fit import MAX_DENSE_TASTES, L
 from models_engine.estimators.collaborative.large_posterior import LargePosterior, dense_start
 from models_engine.estimators.collaborative.learning import CANDIDATES
 from models_engine.estimators.collaborative.posterior import CollaborativePosterior
+from models_engine.estimators.collaborative.report import report_missed_agreement
 from models_engine.estimators.collaborative.steps import Steps, count_folds
 from models_engine.estimators.settings import check_settings
 from models_engine.inference.probit_ep.annotator_blocks import build_blocks
@@ -127,12 +128,13 @@ class CollaborativeGP:
         sites = cap_sites(sites, self.max_pairs, generator)
         if is_large:
             large = LargeFit(self, data, sites, generator, Steps(self._n_steps(1), progress))
-            return large.run(start if isinstance(start, LargePosterior) else None)
+            of_many = large.run(start if isinstance(start, LargePosterior) else None)
+            return report_missed_agreement(of_many, data, sided)
         blocks = build_blocks(sites)
         fitting = CollaborativeFit(
             self, data, sites, blocks, generator, Steps(self._n_steps(count_folds(sites, blocks)), progress)
         )
-        return fitting.run(dense_start(start))
+        return report_missed_agreement(fitting.run(dense_start(start)), data, sided)
 
     def _n_steps(self, folds: int) -> int:
         scales = 0 if self.log_scale_sd == 0 else 90

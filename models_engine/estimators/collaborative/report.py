@@ -1,20 +1,25 @@
 """Summaries of a CollaborativeGP fit: components of taste, scores on annotator features, taste distances."""
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from models_engine.data import Comparisons
+from models_engine.estimators.missed_agreement import with_missed_agreement
 from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult
 from models_engine.inference.probit_ep.pair_sites import PairSites
 from models_engine.inference.probit_ep.shards import Shard, ShardState
 from models_engine.inference.probit_ep.site_updates import Sites
 from models_engine.linalg import centre_covariance, leading_eigenvectors
+from models_engine.posterior import GaussianPosterior
 from models_engine.summaries import AnnotatorSummary
 
-__all__ = ["EPOutcome", "compute_components", "regress_scores", "summarise_annotators"]
+__all__ = ["EPOutcome", "compute_components", "regress_scores", "report_missed_agreement", "summarise_annotators"]
 
 Floats = NDArray[np.float64]
+Fitted = TypeVar("Fitted", bound=GaussianPosterior)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,3 +142,12 @@ def _distance_figures(shard: Shard, state: ShardState, powers: tuple[Floats, Flo
             along = np.einsum("ui,uij,uj->u", e, m3, e) - np.einsum("ui,uij,uj->u", reached, information, reached)
             found[block.annotators, 1] = 2 * trace + 4 * along
     return found
+
+
+def report_missed_agreement(found: Fitted, data: Comparisons, sided: NDArray[np.bool_] | None) -> Fitted:
+    """Return the fit, with what `with_missed_agreement` says of it. sided (n_labels,): as of `sided_labels`."""
+    pairs, people = data.pairs(), found.annotators
+    side = None
+    if sided is not None and people.side_bias is not None:
+        side = np.where(sided[pairs.label], people.side_bias[pairs.annotator], 0.0)
+    return with_missed_agreement(found, pairs, people.reliability, side)

@@ -38,7 +38,7 @@ LITTLE = 5.0  # nats of evidence over that of utilities that tell nothing, below
 class CrowdFitSpec:
     """Specification of a fit: labels, initial scales, which scales to learn, tolerance and limit of steps.
 
-    cuts (n_grades,): at which graded answers count for the mode; None: the mode takes the winners alone.
+    cuts (n_grades,): at which graded answers count for the mode; None where there are no grades.
     """
 
     pairs: NoisyPairs
@@ -181,10 +181,7 @@ def _solve_from_mode(
 
 def _propagate(spec: CrowdFitSpec, sites: WinSites, on_step: OnStep) -> tuple[EPState, bool]:
     """Run EP from these sites together with the scales: (fixed point, whether it converged)."""
-    scales = spec.scales
-    if scales.log_gaps:  # the mode takes the winners alone, with Davidson's ties
-        scales = replace(scales, log_nu=-np.inf)
-    first = evaluate_state(spec.pairs, sites, scales, spec.side_sd, spec.learner)
+    first = evaluate_state(spec.pairs, sites, spec.scales, spec.side_sd, spec.learner)
     if first is None:
         raise AssertionError("sites at a mode have precisions that make a proper belief")
     state, converged = run_crowd_ep(first, tolerance=spec.tolerance, limit=spec.limit, on_step=on_step)

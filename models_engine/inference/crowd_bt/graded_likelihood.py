@@ -12,7 +12,7 @@ from models_engine.inference.crowd_bt.reliability import BetaPrior, build_grid, 
 from models_engine.inference.graded.cut_points import thresholds
 from models_engine.linalg import sum_by_group
 
-__all__ = ["evaluate_graded", "graded_parts"]
+__all__ = ["both_ways", "evaluate_graded", "graded_parts", "tie_terms"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -44,13 +44,14 @@ class _Between:
         )
 
 
-def _both(pairs: NoisyPairs, margins: Floats, cuts: Floats) -> tuple[_Between, _Between]:
+def both_ways(pairs: NoisyPairs, margins: Floats, cuts: Floats) -> tuple[_Between, _Between]:
     """Return each win's log probability as it is and reversed."""
     d, ends = pairs.sign * margins[pairs.row], thresholds(cuts, pairs.grade, pairs.wins_can_tie)
     return _Between.of(d, *ends), _Between.of(-d, *ends)
 
 
-def _ties(margins: Floats, cuts: Floats) -> _Between:
+def tie_terms(margins: Floats, cuts: Floats) -> _Between:
+    """Return the log probability of a tie of each row."""
     end = np.full(len(margins), max(float(cuts[0]), 1e-300))
     return _Between.of(margins, -end, end)
 
@@ -58,8 +59,8 @@ def _ties(margins: Floats, cuts: Floats) -> _Between:
 def graded_parts(pairs: NoisyPairs, margins: Floats, cuts: Floats) -> tuple[Floats, Floats, Floats]:
     """Return of each win the log ratio of its probability to that reversed, and what it adds to log P besides what
     `integrate_reliabilities` counts; and what each row's ties add."""
-    kept, turned = _both(pairs, margins, cuts)
-    tied = np.where(pairs.ties > 0, pairs.ties * _ties(margins, cuts).value, 0.0) if cuts[0] > 0 else 0 * margins
+    kept, turned = both_ways(pairs, margins, cuts)
+    tied = np.where(pairs.ties > 0, pairs.ties * tie_terms(margins, cuts).value, 0.0) if cuts[0] > 0 else 0 * margins
     return kept.value - turned.value, pairs.weight * np.logaddexp(kept.value, turned.value), tied
 
 
@@ -77,7 +78,7 @@ def evaluate_graded(
     annotator. With p the chance that it is not reversed, its slope is p l(d)' - (1 - p) l(-d)', l = log G, and its
     second derivative p l(d)'' + (1 - p) l(-d)'' + p (1 - p) (l(d)' + l(-d)')^2.
     """
-    kept, turned = _both(pairs, margins, cuts)
+    kept, turned = both_ways(pairs, margins, cuts)
     ratio = kept.value - turned.value
     grid = build_grid(prior, pairs, ratio, modes)
     crowd = integrate_reliabilities(pairs, ratio, grid, prior, n_directions)
@@ -103,7 +104,7 @@ def evaluate_graded(
         len(cuts) + 1,
     )[:-1]
     if cuts[0] > 0:
-        tie = _ties(margins, cuts)
+        tie = tie_terms(margins, cuts)
         value, score, known = (
             value + pairs.ties @ tie.value,
             score + pairs.ties * tie.slope,

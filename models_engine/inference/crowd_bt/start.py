@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from models_engine.implied_pairs import nu_by_row
 from models_engine.inference.crowd_bt.ep import WinSites, sweep_sites
+from models_engine.inference.crowd_bt.graded_likelihood import both_ways, tie_terms
 from models_engine.inference.crowd_bt.likelihood import normaliser
 from models_engine.inference.crowd_bt.log_posterior import Point
 from models_engine.inference.crowd_bt.pairs import NoisyPairs
@@ -20,8 +21,10 @@ Floats = NDArray[np.float64]
 def sites_at_mode(point: Point) -> WinSites:
     """Build Laplace's sites: each win's slope and curvature in its margin, so that prior times sites has the same mode.
 
-    A win of negative curvature gets a hundredth of the curvature it would have if known not to be reversed.
+    A win of negative curvature gets a hundredth of the curvature it would have if known which way round it is.
     """
+    if point.target.cuts is not None:
+        return _graded_sites_at_mode(point, point.target.cuts)
     pairs, evaluation = point.target.pairs, point.evaluation
     f, side, log_nu = point.target.split(point.x)
     z = pairs.graph.differences(f)[pairs.pair] + side * pairs.orientation
@@ -32,6 +35,20 @@ def sites_at_mode(point: Point) -> WinSites:
     tied = (pairs.ties > 0).astype(np.float64)
     shift = evaluation.crowd.right - 0.5 - slope + precision * d
     return WinSites(precision, shift, tied * tie_curvature, tied * (tie_curvature * z - tie_slope))
+
+
+def _graded_sites_at_mode(point: Point, cuts: Floats) -> WinSites:
+    pairs, crowd = point.target.pairs, point.evaluation.crowd
+    f, side, _ = point.target.split(point.x)
+    z = pairs.graph.differences(f)[pairs.pair] + side * pairs.orientation
+    kept, turned = both_ways(pairs, z, cuts)
+    known = crowd.right * kept.bend + (1 - crowd.right) * turned.bend
+    precision = np.maximum(known - crowd.spread * (kept.slope + turned.slope) ** 2, 0.01 * known)
+    shift = crowd.right * kept.slope - (1 - crowd.right) * turned.slope + precision * pairs.sign * z[pairs.row]
+    if cuts[0] == 0:  # there are no ties
+        return WinSites(precision, shift, np.zeros(len(z)), np.zeros(len(z)))
+    tie, tied = tie_terms(z, cuts), (pairs.ties > 0).astype(np.float64)
+    return WinSites(precision, shift, tied * tie.bend, tied * (tie.bend * z + tie.slope))
 
 
 @dataclass(frozen=True, eq=False)

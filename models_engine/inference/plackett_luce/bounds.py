@@ -39,6 +39,9 @@ class ChoiceBounds:
     Lemma 1 of Guo et al., Variational Inference from Ranked Samples with Features. `tighten` sets the free parameters
     (zeta of pairs; xi and alpha of larger sets) to their best for f ~ N(mean, covariance). They depend on the set but
     not on who won, so equal sets are summed first.
+
+    levels (n_items, p): 1 for the items of each connected part that has larger sets. alpha can follow a utility that is
+    added to all items of a part, so that the bounds at their best do not depend on it.
     """
 
     def __init__(self, data: Comparisons) -> None:
@@ -54,6 +57,9 @@ class ChoiceBounds:
             else:
                 self.sets.append(_Sets(items, weight, np.full(items.shape, 2.0), np.full(len(items), np.log(2.0))))
         self.zeta = np.ones(len(self.total))
+        parts = data.connected_parts()
+        in_sets = np.unique(np.concatenate([parts[sets.items[:, 0]] for sets in self.sets] or [parts[:0]]))
+        self.levels = (parts[:, None] == in_sets).astype(np.float64)
 
     def tighten(self, mean: Floats, covariance: Floats) -> None:
         """Apply (19) for pairs, (22) and (23) in turn for larger sets; no step decreases the bound."""

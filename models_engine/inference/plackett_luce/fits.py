@@ -1,7 +1,7 @@
 """Gaussians over utilities f = root w, prior w ~ N(0, I), given choices: by bounds (Algorithm 1) or at the mode."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -67,13 +67,17 @@ def fit_bound(
 ) -> GaussianFit:
     """Run Algorithm 1 from mean `start` (n_items,): tighten the bound and fit the Gaussian in turn until converged.
 
+    After each step the mean's levels are set to those most likely by the prior, with which the bound never decreases:
+    alpha holds them near where they were, so that by steps alone they would get there in thousands.
     tolerance: largest change of a mean or standard deviation, in standard deviations. on_step is given the bound.
     """
     mean, covariance, sd = start, root @ root.T, np.zeros(len(start))
+    level = _level_directions(root, bounds.levels)
     for step in range(max_iterations):
         bounds.tighten(mean, covariance)
         fit = maximise_bound_gaussian(root, bounds)
         on_step(fit.evidence)
+        fit = replace(fit, w_mean=fit.w_mean - level @ (level.T @ fit.w_mean))
         mean_before, sd_before = mean, sd
         mean, covariance = fit.mean, fit.covariance()
         sd = np.sqrt(np.maximum(np.diagonal(covariance), 1e-300))
@@ -111,6 +115,18 @@ def fit_mode(
             break
     factor = _posterior_factor(root, likelihood, w)
     return GaussianFit(root, w, factor, value - _half_log_determinant(factor), converged)
+
+
+def _level_directions(root: Floats, levels: Floats) -> Floats:
+    """Return an orthonormal basis (r, p) of the w for which root w is one of the levels (n_items, .).
+
+    Those that the root cannot give are left out: features alone are centred, and have no common level.
+    """
+    if levels.shape[1] == 0:
+        return np.zeros((root.shape[1], 0))
+    w = scipy.linalg.lstsq(root, levels, lapack_driver="gelsy")[0]
+    given = np.abs(root @ w - levels).max(axis=0, initial=0.0) < 1e-6
+    return np.asarray(np.linalg.qr(w[:, given])[0])
 
 
 def _posterior_factor(root: Floats, likelihood: ConcaveLikelihood, w: Floats) -> Floats:

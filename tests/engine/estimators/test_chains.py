@@ -1,11 +1,13 @@
 """Items compared with their neighbours alone, all answers agreeing: what is concluded, and what is said of it."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 import pytest
-from scipy.special import expit
+from scipy.special import expit, ndtr
 
+from models_engine.covariance.forms import DenseCovariance
 from models_engine.data import Comparisons
 from models_engine.estimators.bradley_terry import BradleyTerry
 from models_engine.estimators.collaborative.gp import CollaborativeGP
@@ -13,10 +15,12 @@ from models_engine.estimators.competitor_table import CompetitorTable
 from models_engine.estimators.competitors import Competitors
 from models_engine.estimators.crowd_bt import CrowdBT
 from models_engine.estimators.crowd_bt_online import CrowdBTOnline
+from models_engine.estimators.crowd_gppl import CrowdGPPL
 from models_engine.estimators.feature_plackett_luce import FeaturePlackettLuce
 from models_engine.estimators.gppl import GPPL
 from models_engine.estimators.missed_agreement import compare_agreement
 from models_engine.estimators.plackett_luce import PlackettLuce
+from models_engine.posterior import GaussianPosterior, Likelihood
 from models_engine.simulate import simulate_crowd
 from tests.engine.simulated_data import make_chain
 
@@ -97,9 +101,12 @@ def test_competitors_are_in_order_where_their_items_are_in_five_contexts():
     assert Competitors().fit(data, table).superiority(0, n - 1) > 0.95
 
 
-def test_feature_plackett_luce_says_so_where_it_cannot_order_a_long_chain():
-    found = FeaturePlackettLuce().fit(make_chain(40, 5))
-    assert found.superiority(0, 39) < 0.8
+@pytest.mark.parametrize(
+    ("estimator", "n_answers"), [(FeaturePlackettLuce(), 5), (CollaborativeGP(), 5), (CrowdGPPL(), 3), (GPPL(), 3)]
+)
+def test_a_fit_that_cannot_order_a_long_chain_says_so(estimator, n_answers):
+    found = estimator.fit(make_chain(40, n_answers))
+    assert found.superiority(0, 39) < 0.95
     assert "agree in 100% of cases where this fit expects" in found.diagnostics.message
 
 
@@ -107,8 +114,39 @@ def test_crowds_whose_agreement_the_fit_expects_are_told_nothing():
     for seed, sd in enumerate((0.5, 1.5, 4.0)):
         rng = np.random.default_rng(seed)
         data = simulate_crowd(rng, 8, 12, utility_sd=sd, reliability=(8.5, 1.5)).pairs(300, rng)
-        for estimator in (CrowdBT(), BradleyTerry(prior_sd=None), FeaturePlackettLuce()):
+        for estimator in (CrowdBT(), BradleyTerry(prior_sd=None), FeaturePlackettLuce(), GPPL()):
             assert "agree in" not in estimator.fit(data).diagnostics.message
+
+
+def test_a_side_bias_where_the_order_is_always_the_same_is_not_missed_agreement():
+    rng = np.random.default_rng(1)
+    people = replace(simulate_crowd(rng, 12, 20, utility_sd=0.5), side=np.full(20, 2.0))
+    shown = np.sort([rng.permutation(12)[:2] for _ in range(600)])
+    data = people.pairs(600, rng, shown=shown)
+    for estimator in (CrowdBT(side=True), BradleyTerry(prior_sd=None, side=True)):
+        assert "agree in" not in estimator.fit(data).diagnostics.message
+
+
+@pytest.mark.parametrize("link", ["logit", "probit"])
+def test_expected_agreement_by_draws_of_tastes_where_ties_are_left_out(link):
+    """Two answers to one pair, shown either way round to people with different side effects; ties within 0.7 of 0."""
+    rng, cut, side = np.random.default_rng(2), 0.7, np.array([0.5, -0.8])
+    spread, taste = DenseCovariance.of(np.diag([0.5, 0.3])), DenseCovariance.of(np.diag([0.4, 0.9]))
+    likelihood = Likelihood(link, cuts=(cut,), side=9.0, lapse=0.3)
+    posterior = GaussianPosterior(np.array([0.6, 0.0]), spread, None, likelihood, taste)
+    data = Comparisons.from_pairs([0, 1], [1, 0], [1, 0], [0, 1], n_items=2, n_annotators=2)
+    n = 400_000
+    margin = posterior.sample(n, rng=rng) @ [1, -1]
+    noise_above = expit if link == "logit" else ndtr
+    chances = []
+    for shift in (side[0], -side[1]):
+        own = margin + shift + taste.sample(n, rng) @ [1, -1]
+        first, second = noise_above(own - cut), noise_above(-own - cut)
+        chances.append(first / (first + second))
+    expected = (chances[0] * chances[1] + (1 - chances[0]) * (1 - chances[1])).mean()
+    found = compare_agreement(data.pairs(), posterior, side=side)
+    assert found.observed == 1
+    assert found.expected == pytest.approx(expected, abs=0.002)
 
 
 def test_the_agreement_of_two_is_that_of_all_twos():

@@ -141,6 +141,21 @@ def test_the_bound_never_decreases(seed, prior_sd):
     assert trace[-1] <= 0
 
 
+def test_levels_of_unconnected_rankings_do_not_hold_up_algorithm_1():
+    """Step by step they moved by a thousandth of what was left. The end is where Algorithm 1 itself rests."""
+    rng = np.random.default_rng(0)
+    shown = np.array([rng.permutation(6)[:4] + 6 * part for part in (0, 1) for _ in range(60)])
+    data = simulate_crowd(rng, 12, 4).rankings(120, 4, rng, shown=shown)
+    root, bounds = 8.0 * np.eye(12), ChoiceBounds(data)
+    found = fit_bound(root, bounds, np.repeat([3.0, -1.0], 6), tolerance=1e-7, max_iterations=300, on_step=float)
+    assert found.converged
+    assert_allclose([found.mean[:6].mean(), found.mean[6:].mean()], 0, atol=1e-9)
+    bounds.tighten(found.mean, found.covariance())
+    again = maximise_bound_gaussian(root, bounds)
+    assert_allclose(again.mean, found.mean, atol=1e-6)
+    assert again.evidence == pytest.approx(found.evidence, abs=1e-9)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("scale", [0.3, 1.0, 3.0])
 def test_against_quadrature_over_one_weight(scale):
