@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import threading
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,9 +12,9 @@ import pytest
 from django.utils import timezone
 
 from annotate.core.stored_messages import render_message
-from annotate.fitting.job_process import run_apart, start_job_process
+from annotate.fitting.job_process import CONTEXT, run_apart, start_job_process
 from annotate.fitting.scheduling import retry_pause
-from annotate.management.commands.worker import create_jobs
+from annotate.management.commands.worker import PRELOADED, create_jobs
 from annotate.models import Event, WorkerProcess
 from models_engine.models import Fit
 from tests.load.database import ALIAS
@@ -176,13 +177,29 @@ def own_fork_servers() -> list[int]:
     return [pid for pid in children(os.getpid()) if "forkserver" in command_of(pid)]
 
 
+def end_fork_servers() -> None:
+    """End those of other tests, in another environment."""
+    for earlier in own_fork_servers():
+        os.kill(earlier, signal.SIGKILL)
+        os.waitid(os.P_PID, earlier, os.WEXITED | os.WNOWAIT)
+
+
+@pytest.fixture
+def worker_fork_server(monkeypatch) -> Iterator[None]:
+    """Whatever process is started comes from a fork server as a worker has it."""
+    monkeypatch.setenv("DEBUG", "true")
+    end_fork_servers()
+    CONTEXT.set_forkserver_preload(PRELOADED)
+    yield
+    CONTEXT.set_forkserver_preload([])
+    end_fork_servers()
+
+
 @pytest.mark.embedded
 def test_a_fork_server_killed_while_it_starts_a_process_is_replaced(monkeypatch):
     """The worker went down with it: whoever asked a server for a process got EOFError."""
     monkeypatch.setenv("DEBUG", "true")  # the server's processes read the settings, and know of no test
-    for earlier in own_fork_servers():  # of another test, in another environment
-        os.kill(earlier, signal.SIGKILL)
-        os.waitid(os.P_PID, earlier, os.WEXITED | os.WNOWAIT)
+    end_fork_servers()
     first = start_job_process(create_jobs)
     [server] = own_fork_servers()
     os.kill(server, signal.SIGSTOP)
@@ -198,8 +215,8 @@ def test_a_fork_server_killed_while_it_starts_a_process_is_replaced(monkeypatch)
 
 
 @pytest.mark.embedded
-def test_what_fails_in_a_process_of_its_own_says_so(monkeypatch):
-    monkeypatch.setenv("DEBUG", "true")
+@pytest.mark.usefixtures("worker_fork_server")
+def test_what_fails_in_a_process_of_its_own_says_so():
     run_apart("operator.truediv", 1, 2)
     with pytest.raises(ChildProcessError, match=r"operator\.truediv ended with code 1"):
         run_apart("operator.truediv", 1, 0)
