@@ -13,7 +13,7 @@ from annotate.imports import job as imports_job
 from annotate.models import ImportJob, Label, Preregistration, Project
 from tests.site.documents import pdf
 
-RESEARCHER, TEACHER = (16, 9), (8, 1)  # steps and typed fields until the project is open, as docs/journeys.md has them
+RESEARCHER, TEACHER = (17, 9), (8, 1)  # steps and typed fields until the project is open, as docs/journeys.md has them
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 WORDS = [f"Word {n}" for n in range(12)]
 
@@ -39,6 +39,10 @@ class Walk:
 
     def choose(self, selector: str) -> None:
         self.page.locator(selector).check()
+        self.n_steps += 1
+
+    def unfold(self, words: str) -> None:
+        self.page.locator("summary", has_text=words).click()
         self.n_steps += 1
 
     def type(self, name: str, text: str) -> None:
@@ -70,6 +74,7 @@ def test_a_researcher_sets_up_a_best_worst_study_and_somebody_from_a_platform_ta
     walk.type("name", "Intensity of words")
     given = page.locator("#gives")
     expect(given).to_contain_text("20 people × 80 answers")
+    walk.unfold("Change how many answers are asked")
     walk.type("n_sets", "24")
     walk.type("size-n_items", "12")
     walk.type("size-n_people", "2")

@@ -75,7 +75,8 @@ def stop(serving: Serving, number: int) -> None:
     """Ask it to end, which it does in good order."""
     serving.process.send_signal(number)
     assert serving.process.wait(60) == 0
-    assert not serving.all()
+    # The engine's server of processes for jobs ends once it has imported what it was about to.
+    wait_for(lambda: not serving.all(), why="something outlived it")
     assert "Traceback" not in serving.log.read_text()
 
 
@@ -96,7 +97,7 @@ def test_a_killed_engine_is_started_again_and_stops_with_the_rest_when_told_to(s
     os.kill(first, signal.SIGKILL)
     second = wait_for(lambda: serving.engine() not in (None, first) and serving.engine(), why="no engine came back")
     assert "ended with code -9" in serving.log.read_text()
-    assert serving.all() == {serving.process.pid, second}
+    assert serving.all() >= {serving.process.pid, second}
     stop(serving, signal.SIGTERM)
 
 

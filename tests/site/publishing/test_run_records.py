@@ -302,13 +302,13 @@ def test_the_r_script_agrees_on_pairs_best_and_worst_and_shared_places(tmp_path,
 
 @pytest.mark.embedded
 @pytest.mark.process
-def test_the_r_script_gives_way_to_the_mode_where_nothing_is_known_of_the_scale(tmp_path):
-    """A chain of ten items that all agree about; see test_bradley_terry."""
+def test_the_r_script_agrees_at_the_highest_scale(tmp_path):
+    """A chain of ten items that all agree about, of whose scale nothing is known but that it is wide."""
     left = np.repeat(np.arange(9), 5)
     data = Comparisons.from_pairs(left, left + 1, np.ones(len(left)), n_items=10)
     names = [f"item{i}" for i in range(10)]
     record = write_record(tmp_path, data, names, list("a"), FitSpec("BradleyTerry", {}), about={})
-    assert record["hyperparameters"]["prior_sd"] == 1.5
+    assert record["hyperparameters"]["prior_sd"] == 6
     script = tmp_path / "analysis.R"
     script.write_text(r_script(record), encoding="utf-8")
     assert "within the tolerance of 0.0001" in output_of_r(script)
