@@ -41,21 +41,26 @@ def with_choices(start: Preset, settings: Mapping[str, Any], size: Mapping[str, 
     return replace(start, settings=start.settings | known, example=replace(one, n_contexts=n_contexts))
 
 
-def example_text(start: Preset) -> str:
-    one, design = start.example, design_of(start)
-    values: dict[str, Any] = {
-        "items": format_integer(one.n_items),
-        "people": one.n_people,
-        "minutes": round(one.answers_each * one.minutes_per_answer),
-    }
+def example_values(start: Preset, design: Design) -> dict[str, Any]:
+    """Return the numbers of the example; the reliability where that is the goal, else how often items are shown."""
+    one = start.example
     if start.goal["goal"] == Goal.RELIABILITY:
-        values["reliability"] = format_number(expected_reliability(design))
+        reached: dict[str, Any] = {"reliability": format_number(expected_reliability(design))}
+    else:
+        reached = {"times": round(design.n_labels * design.k / design.n_items)}
+    minutes = round(one.answers_each * one.minutes_per_answer)
+    items = format_integer(one.n_items)
+    return {"items": items, "people": one.n_people, "answers": one.answers_each, "minutes": minutes} | reached
+
+
+def example_text(start: Preset) -> str:
+    values = example_values(start, design_of(start))
+    if "reliability" in values:
         words = _(
             "For example %(items)s items and %(people)d people, about %(minutes)d minutes each: reliability about "
             "%(reliability)s."
         )
     else:
-        values["times"] = n_times_shown(design)
         words = _(
             "For example %(items)s items and %(people)d people, about %(minutes)d minutes each: every item is shown "
             "about %(times)d times."
@@ -98,20 +103,13 @@ def capacity_text(start: Preset) -> str:
 
 
 def effort_text(start: Preset, design: Design) -> str:
-    one = start.example
-    values: dict[str, Any] = {
-        "people": one.n_people,
-        "answers": one.answers_each,
-        "minutes": round(one.answers_each * one.minutes_per_answer),
-    }
-    if start.goal["goal"] == Goal.RELIABILITY:
-        values["reliability"] = format_number(expected_reliability(design))
+    values = example_values(start, design)
+    if "reliability" in values:
         taken = _(
             "%(people)d people × %(answers)d answers, about %(minutes)d minutes each: reliability about "
             "%(reliability)s."
         )
     else:
-        values["times"] = n_times_shown(design)
         taken = _(
             "%(people)d people × %(answers)d answers, about %(minutes)d minutes each: every item is shown about "
             "%(times)d times."
@@ -162,11 +160,6 @@ def board_text(start: Preset, design: Design) -> str:
         )
         % values
     )
-
-
-def n_times_shown(design: Design) -> int:
-    """Return how often every item is shown on average."""
-    return round(design.n_labels * design.k / design.n_items)
 
 
 def n_held(start: Preset) -> int:
