@@ -10,12 +10,12 @@ from models_engine.covariance.forms import Covariance, DenseCovariance
 from models_engine.covariance.graph import GraphCovariance
 from models_engine.data import Comparisons
 from models_engine.errors import InvalidData
-from models_engine.estimators.missed_agreement import with_missed_agreement
+from models_engine.estimators.missed_agreement import agree_more, with_missed_agreement
 from models_engine.estimators.settings import check_settings
 from models_engine.estimators.substitutes import add_clause, fit_in_place_of
 from models_engine.graphs import PairGraph
 from models_engine.implied_pairs import PairTable
-from models_engine.inference.davidson.learned_scale import CENTRAL_SD, HIGHEST_SD, VariationalFits
+from models_engine.inference.davidson.learned_scale import AGREED_SD, CENTRAL_SD, HIGHEST_SD, LOWEST_SD, VariationalFits
 from models_engine.inference.davidson.mode import MAX_DENSE_ITEMS, Curvature, DavidsonProblem, PairCounts, maximise
 from models_engine.inference.davidson.scale_mixture import Mixed
 from models_engine.inference.davidson.variational import find_nearest_gaussian, start_gaussian
@@ -44,8 +44,9 @@ class BradleyTerry:
     prior_sd: prior standard deviation of a utility, in logits; None learns it by the evidence of variational inference
         (MacKay 1992), so that intervals cover whatever the scale of the data: where the mode of more than 300 items
         is found, from the pairs among 300 neighbours. Variational inference averages over what is open about it
-        (along_scale), and the posterior's prior_sd is the likeliest, from half of 1.5 up; the mode is found at the
-        root of its mean square, and along_scale adds by how much utilities move with it.
+        (along_scale), and the posterior's prior_sd is the likeliest, from .05 up, or from half of 1.5 up where answers
+        to the same pairs agree more than a smaller one explains (agree_more); the mode is found at the root of its mean
+        square, and along_scale adds by how much utilities move with it.
     inference: "map" is the mode with Laplace's covariance, at any size. "variational" is the Gaussian closest to the
         posterior (Opper & Archambeau 2009): below about 50 comparisons per item its means are less biased and its
         intervals cover better, up to 2,000 items; above, the mode is found in its place and the message says so. "auto"
@@ -82,6 +83,23 @@ class BradleyTerry:
     ) -> GaussianPosterior:
         """See Estimator.fit. The objective is concave, so every start gives the same result; rng is not used."""
         check_settings(self)
+        found = self._fit(data, start, rng, progress, LOWEST_SD)
+        if self.prior_sd is not None:
+            return found
+        answers = self._answers(data)
+        side = np.where(answers.sided, found.likelihood.side, 0.0) if self.side else None
+        if found.prior_sd is not None and found.prior_sd < AGREED_SD and agree_more(answers.pairs, found, side):
+            found = self._fit(data, start, rng, progress, AGREED_SD)
+        return with_missed_agreement(found, answers.pairs, side=side)
+
+    def _fit(
+        self,
+        data: Comparisons,
+        start: Posterior | None,
+        rng: np.random.Generator | None,
+        progress: Progress | None,
+        lowest: float,
+    ) -> GaussianPosterior:
         if self.inference == "variational" and data.n_items > MAX_DENSE_ITEMS:
             by_mode = replace(self, inference="map")
             return fit_in_place_of(
@@ -94,7 +112,7 @@ class BradleyTerry:
         log = FitLog(self.max_iterations, progress)
         few = data.n_items <= MAX_NEAREST_ITEMS
         variational = self.inference == "variational" or (self.inference == "auto" and few)
-        found = (self._find_nearest if variational else self._find_mode)(self._answers(data), start, log)
+        found = (self._find_nearest if variational else self._find_mode)(self._answers(data), start, log, lowest)
         problem, converged = found.problem, found.converged and bool(np.isfinite(found.x).all())
         if self.inference == "auto" and not converged:
             simple = replace(self, inference="map", prior_sd=self.prior_sd or CENTRAL_SD).fit(
@@ -120,19 +138,15 @@ class BradleyTerry:
         elif problem.has_tie:
             likelihood = replace(likelihood, tie=float(np.exp(log_nu)))
         own, sd = GaussianPosterior(f - f.mean(), found.covariance, diagnostics, likelihood), found.prior_sd
-        own = replace(own, prior_sd=sd, along_scale=found.along)
-        if self.prior_sd is not None:
-            return own
-        answers = self._answers(data)
-        return with_missed_agreement(own, answers.pairs, side=np.where(answers.sided, side, 0.0) if self.side else None)
+        return replace(own, prior_sd=sd, along_scale=found.along)
 
     def _answers(self, data: Comparisons) -> "_Answers":
         pairs = _keep_weighted(data.pairs(), self)
         sided = self.side & (data.sizes[pairs.label] == 2) & (data.positions[data.starts[pairs.label]] >= 0)
         return _Answers(pairs, sided, data.n_grades)
 
-    def _find_nearest(self, answers: "_Answers", start: Posterior | None, log: FitLog) -> "_Found":
-        fits = self._start_variational(answers, start, log)
+    def _find_nearest(self, answers: "_Answers", start: Posterior | None, log: FitLog, lowest: float) -> "_Found":
+        fits = self._start_variational(answers, start, log, lowest)
         if self.prior_sd is None:
             prior_sd = fits.learn_scale(_starting_sd(start))
             nearest, mixed = fits.nearest, fits.mix_over_scales(prior_sd)
@@ -146,10 +160,10 @@ class BradleyTerry:
         found = _dense_covariance(mixed.covariance, n)
         return _Found(fits.problem, prior_sd, mixed.mean, *found, fits.converged, along=along)
 
-    def _find_mode(self, answers: "_Answers", start: Posterior | None, log: FitLog) -> "_Found":
+    def _find_mode(self, answers: "_Answers", start: Posterior | None, log: FitLog, lowest: float) -> "_Found":
         prior_sd, deviation, settled, earlier = self.prior_sd, 0.0, True, FitLog(self.max_iterations, log.progress)
         if prior_sd is None:
-            prior_sd, deviation, settled = self._learn_scale(answers, start, earlier)
+            prior_sd, deviation, settled = self._learn_scale(answers, start, earlier, lowest)
         problem = self._build_problem(answers).with_prior_sd(prior_sd)
         state, found = maximise(
             problem,
@@ -171,7 +185,9 @@ class BradleyTerry:
         uncertain = centre(along[:n]) if deviation else None
         return _Found(problem, prior_sd, state.x, covariance, sds, settled, len(earlier.objective), uncertain)
 
-    def _learn_scale(self, answers: "_Answers", start: Posterior | None, log: FitLog) -> tuple[float, float, bool]:
+    def _learn_scale(
+        self, answers: "_Answers", start: Posterior | None, log: FitLog, lowest: float
+    ) -> tuple[float, float, bool]:
         """Learn prior_sd by variational inference, whatever finds the utilities: the root of the mean of its square
         (what an item without answers has as its variance), the standard deviation of its log, and whether it converged.
 
@@ -185,11 +201,13 @@ class BradleyTerry:
             pairs, rows = pairs.among(near)
             answers = _Answers(pairs, answers.sided[rows], answers.n_grades)
             start = start.restrict(near) if start is not None and near.max() < start.n_items else None
-        fits = self._start_variational(answers, start, log)
+        fits = self._start_variational(answers, start, log, lowest)
         mean, deviation = fits.log_scale(fits.learn_scale(first))
         return min(float(np.exp(mean + deviation**2)), HIGHEST_SD), deviation, fits.converged
 
-    def _start_variational(self, answers: "_Answers", start: Posterior | None, log: FitLog) -> VariationalFits:
+    def _start_variational(
+        self, answers: "_Answers", start: Posterior | None, log: FitLog, lowest: float = LOWEST_SD
+    ) -> VariationalFits:
         """Start from Laplace's approximation or from the earlier posterior."""
         problem = self._build_problem(answers)
         x = _starting_point(problem, start)
@@ -198,7 +216,7 @@ class BradleyTerry:
         else:
             state = problem.with_variance(_starting_variance(problem, start)).at(x)
         begin = start_gaussian(problem, state.x, state.curvature.precision.weights)
-        return VariationalFits(problem, begin, self.tolerance, log)
+        return VariationalFits(problem, begin, self.tolerance, log, lowest)
 
     def _build_problem(self, answers: "_Answers") -> Problem:
         pairs, sided, n_grades = answers

@@ -13,7 +13,7 @@ from models_engine.linalg import sum_by_group
 from models_engine.messages import Message, gettext_noop
 from models_engine.posterior import GaussianPosterior
 
-__all__ = ["AgreementOfTwo", "compare_agreement", "with_missed_agreement"]
+__all__ = ["AgreementOfTwo", "agree_more", "compare_agreement", "with_missed_agreement"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -21,6 +21,7 @@ Fitted = TypeVar("Fitted", bound=GaussianPosterior)
 NODES, NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(21)
 MIN_GAP = 0.15  # of the share of two answers that agree, above what the fit expects
 MIN_DEVIATIONS = 6.0
+UNLIKELY = 3.0  # deviations that chance hardly makes
 MAX_PAIRS = 100_000  # distinct ones, whose variances may take long
 MISSED = gettext_noop(
     "people who judged the same pair agree in %(observed)s of cases where this fit expects %(expected)s: compare items "
@@ -41,9 +42,15 @@ class AgreementOfTwo:
 
 
 def compare_agreement(
-    pairs: PairTable, posterior: GaussianPosterior, reliability: Floats | None = None, side: Floats | None = None
+    pairs: PairTable,
+    posterior: GaussianPosterior,
+    reliability: Floats | None = None,
+    side: Floats | None = None,
+    min_gap: float = MIN_GAP,
 ) -> AgreementOfTwo | None:
     """Compare the agreement of each two people's answers with that expected; None where no pair has two answers.
+
+    None, too, where no fit could expect less by min_gap or more: that would be less than chance.
 
     reliability (n_annotators,): P(not reversed) of each annotator, None for 1. With y = 1 or -1 of an answer, q its
     reliability and p the probability by the pair's margin that the first is preferred and it is no tie, any taste
@@ -70,7 +77,7 @@ def compare_agreement(
     couples, agreed, noise = of_two(weight), of_two(answer), of_two(weight**2)
     several = couples > 1e-3
     total = float(couples[several].sum())
-    if total == 0 or n > MAX_PAIRS or agreed.sum() <= 2 * MIN_GAP * total:
+    if total == 0 or n > MAX_PAIRS or agreed.sum() <= 2 * min_gap * total:
         return None
     rows = np.flatnonzero(several if side is None else several[unit_of_own])
     shift, unit_of_row = np.zeros(len(rows)), rows
@@ -97,6 +104,13 @@ def _leanings(posterior: GaussianPosterior, left: Ints, right: Ints, shift: Floa
     likelihood = replace(posterior.likelihood, side=0.0, lapse=0.0)
     for node, share in zip(NODES.tolist(), (NODE_WEIGHTS / NODE_WEIGHTS.sum()).tolist(), strict=True):
         yield share, 2 * likelihood.preference(margin + node * sd, taste) - 1
+
+
+def agree_more(pairs: PairTable, posterior: GaussianPosterior, side: Floats | None = None) -> bool:
+    """Return whether answers to the same pair agree more than the fit expects, to which all are other people's."""
+    apart = replace(pairs, annotator=np.arange(len(pairs)), n_annotators=len(pairs))
+    found = compare_agreement(apart, posterior, side=side, min_gap=0.0)
+    return found is not None and found.deviations > UNLIKELY
 
 
 def with_missed_agreement(

@@ -5,13 +5,14 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from models_engine.inference.davidson.evidence import evidence_above_bound
 from models_engine.inference.davidson.mode import DavidsonProblem
 from models_engine.inference.davidson.scale_mixture import Mixed, mix_over_scales
 from models_engine.inference.davidson.variational import VariationalGaussian, find_nearest_gaussian, start_gaussian
 from models_engine.inference.graded.problem import GradedProblem
 from models_engine.progress import FitLog
 
-__all__ = ["CENTRAL_SD", "HIGHEST_SD", "LOWEST_SD", "VariationalFits"]
+__all__ = ["AGREED_SD", "CENTRAL_SD", "HIGHEST_SD", "LOWEST_SD", "VariationalFits"]
 
 Floats = NDArray[np.float64]
 Problem = DavidsonProblem | GradedProblem
@@ -20,13 +21,16 @@ CENTRAL_SD = 1.5  # median of the log-normal prior of a learned prior_sd, whose 
 # The likeliest is at most this, at which eight of ten pairs of items are surer than nine to one. Where all answers
 # agree the evidence would have utilities grow nearly without end, and fits would take ever more steps.
 HIGHEST_SD = 6.0
-# A learned scale is at least this, half the central one. Of a chain, each item compared with the next alone and all
-# agreed, utilities in that very order are so improbable a draw from one normal distribution (1 in n!) that the exact
-# evidence, too, takes chance and a scale near 0 for likelier, and would have the first hardly above the last. Truths
-# more alike than this have wider intervals than they need, never narrower ones.
-LOWEST_SD = CENTRAL_SD / 2
-WIDE_SD = 2 * CENTRAL_SD  # a maximum above it may have another at LOWEST_SD
-WELL_KNOWN = 0.1  # share of the prior's variance that is left open, below which LOWEST_SD is the only maximum
+LOWEST_SD = 0.05  # a learned scale is at least this, at which most pairs of items are no surer than 51 to 49
+# It is at least this, half the central one, where people agree more than a smaller one explains. Of a chain, each item
+# compared with the next alone and all agreed, utilities in that very order are so improbable a draw from one normal
+# distribution (1 in n!) that the exact evidence, too, takes chance and a scale near 0 for likelier, and would have the
+# first hardly above the last.
+AGREED_SD = CENTRAL_SD / 2
+WIDE_SD = 2 * CENTRAL_SD  # a maximum above it may have another at AGREED_SD or below
+WELL_KNOWN = (
+    0.1  # share of the prior's variance that is left open, below which that at AGREED_SD or below is the only one
+)
 SCALE_STEPS = 30
 MAX_STEP = 0.7  # of log prior_sd
 SCALE_TOLERANCE = 1e-5  # of log prior_sd
@@ -40,12 +44,16 @@ class VariationalFits:
     """The nearest Gaussians to a posterior at one prior scale after another, each started from those before.
 
     problem: the posterior; its own prior of the utilities is not used.   start: mean and weights to begin with.
-    log: counts the steps of all fits together, each of which may take as many as its total.   nearest: the last one.
+    lowest: a learned scale is at least this.   log: counts the steps of all fits together, each of which may take as
+    many as its total.   nearest: the last one.
     converged: whether all were found.
     """
 
-    def __init__(self, problem: Problem, start: VariationalGaussian, tolerance: float, log: FitLog) -> None:
+    def __init__(
+        self, problem: Problem, start: VariationalGaussian, tolerance: float, log: FitLog, lowest: float = LOWEST_SD
+    ) -> None:
         self.problem, self.nearest, self.tolerance, self.log = problem, start, tolerance, log
+        self.lowest = lowest
         self.converged = True
         self._found: list[tuple[float, Floats, Floats]] = []  # log prior_sd, mean, log weights
 
@@ -64,16 +72,16 @@ class VariationalFits:
     def learn_scale(self, first: float) -> float:
         """Find the likeliest scale from `first` on; the fit is then there.
 
-        Where items are hardly compared with any but their neighbours the density may have two maxima: at LOWEST_SD,
-        and above WIDE_SD. Where the climb ends at one of them and the density rises towards another on the other side,
-        the greater one is taken, so that the end does not depend on where the climb begins.
+        Where items are hardly compared with any but their neighbours the density may have two maxima: at AGREED_SD
+        or below, and above WIDE_SD. Where the climb ends at one of them and the density rises towards another on the
+        other side, the greater one is taken, so that the end does not depend on where the climb begins.
         """
         found = self._climb(first)
         wide, fitted = found > WIDE_SD, self.nearest
         open_share = float(np.trace(fitted.covariance)) / (self.problem.n_items * found**2)
-        if not self.converged or not (wide or (found == LOWEST_SD and open_share > WELL_KNOWN)):
+        if not self.converged or not (wide or (found <= AGREED_SD and open_share > WELL_KNOWN)):
             return found
-        beyond = LOWEST_SD if wide else WIDE_SD
+        beyond = AGREED_SD if wide else WIDE_SD
         if (self._evidence_slope(self.fit(beyond, ROUGH), beyond) < 0) == wide:
             other, density = self._climb(beyond), self._log_density(found, fitted)
             if self._log_density(other, self.nearest) > density:
@@ -84,9 +92,9 @@ class VariationalFits:
     def _climb(self, first: float) -> float:
         """Solve d log density / d log prior_sd = 0 by the secant rule, within the signs of the slope that were seen.
 
-        HIGHEST_SD is found where the density still rises there, LOWEST_SD where it already falls.
+        HIGHEST_SD is found where the density still rises there, `lowest` where it already falls.
         """
-        ends = {float(np.log(sd)): sd for sd in (LOWEST_SD, HIGHEST_SD)}
+        ends = {float(np.log(sd)): sd for sd in (self.lowest, HIGHEST_SD)}
         lowest, highest = ends
         low, high = -np.inf, np.inf  # where it rises and where it falls
         position, within, bend = float(np.clip(np.log(first), lowest, highest)), ROUGH, 0.0
@@ -117,7 +125,7 @@ class VariationalFits:
     def mix_over_scales(self, sd: float) -> Mixed | None:
         """Return the moments of x over scales, of which sd is the likeliest; see mix_over_scales. None where sd is
         HIGHEST_SD, which then stands for all, or where there are none, which counts as not converged. None is below
-        LOWEST_SD.
+        AGREED_SD.
 
         The fit is at sd before and after. The others begin with it alone, so that they end alike, whatever the start.
         """
@@ -136,14 +144,14 @@ class VariationalFits:
         likeliest, mode = self.nearest, float(np.log(sd))
         self._found = self._found[-1:]
 
-        def fit(position: float) -> tuple[float, Floats, Callable[[], Floats]] | None:
+        def fit(position: float) -> tuple[float, float, Floats, Callable[[], Floats]] | None:
             scale = float(np.exp(position))
             found = likeliest if position == mode else self.fit(scale, within=NODE_TOLERANCE)
             if not self.converged:
                 return None
-            return self._evidence_slope(found, scale), *moments(found, position)
+            return self._evidence_slope(found, scale), evidence_above_bound(found), *moments(found, position)
 
-        mixed = mix_over_scales(mode, fit, float(np.log(LOWEST_SD)))
+        mixed = mix_over_scales(mode, fit, float(np.log(self.lowest)))
         self.nearest = likeliest
         self.converged &= mixed is not None
         return mixed
@@ -176,4 +184,4 @@ class VariationalFits:
         return 2 * (shrinks - square) - 1
 
     def _log_density(self, sd: float, found: VariationalGaussian) -> float:
-        return found.bound - np.log(sd / CENTRAL_SD) ** 2 / 2
+        return found.bound + evidence_above_bound(found) - np.log(sd / CENTRAL_SD) ** 2 / 2

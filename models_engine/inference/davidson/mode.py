@@ -117,6 +117,18 @@ class DavidsonProblem:
         f, side, _ = self.split(x)
         return self.counts.graph.differences(f)[self.counts.pair] + side * self.counts.orientation
 
+    def losses(self, x: Floats, z: Floats, rows: slice) -> Floats:
+        """Return -log likelihood of all answers of each of these rows at margins z, (..., n_rows), like z."""
+        counts, log_nu = self.counts, self.split(x)[2]
+        low, high = _losses(z, log_nu)
+        if counts.can_tie is not None:
+            low, high = (
+                np.where(counts.can_tie[rows], one, other)
+                for one, other in zip((low, high), _losses(z, -np.inf), strict=True)
+            )
+        lost = counts.low_wins[rows] * low + counts.high_wins[rows] * high
+        return lost + counts.ties[rows] * (low + z / 2 - log_nu) if self.has_tie else lost
+
     def objective(self, x: Floats) -> float:
         z = self.margins(x)
         return self._value(x, z, self._average(x, z, lambda z, log_nu: np.stack(_losses(z, log_nu))))

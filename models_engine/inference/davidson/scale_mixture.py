@@ -11,7 +11,7 @@ __all__ = ["NEARLY_KNOWN", "Mixed", "ScaleMixture", "mix_over_scales"]
 
 Floats = NDArray[np.float64]
 Point = tuple[float, float]
-Fit = Callable[[float], tuple[float, Floats, Callable[[], Floats]] | None]
+Fit = Callable[[float], tuple[float, float, Floats, Callable[[], Floats]] | None]
 NEARLY_KNOWN = 0.2  # standard deviation of log prior_sd up to which x changes along a line in it
 PROBE = 0.1  # step of log prior_sd for its curvature
 SPACING = 1.0  # of nodes, in standard deviations of log prior_sd
@@ -65,18 +65,20 @@ def mix_over_scales(mode: float, fit: Fit, lowest: float = -np.inf) -> Mixed | N
     more than e-fold elsewhere, so that nothing is known of the scale.
 
     mode: log prior_sd of the greatest density p(log prior_sd | labels).   fit: of a log prior_sd, the slope of the log
-    density there, x (n,) and how to compute its covariance (n, n); None where it is not found, which ends all.
+    density there, what its value lacks (evidence_above_bound), x (n,) and how to compute its covariance (n, n); None
+    where it is not found, which ends all.
     lowest: log prior_sd below which the density is 0. Where it still falls at the mode, which is then there, a scale is
     nearly known that it leaves within NEARLY_KNOWN, and the mode stands for all.
     A nearly known scale adds its variance times the square of what x changes by log prior_sd, both told by a second fit
     PROBE above, to the covariance at the mode, which gives standard deviations within 2% on average of what nodes give.
+    What the density lacks moves it by its variance times the slope of that.
     Otherwise there are nodes, a standard deviation apart, as far as the density matters. Its log is the integral of its
     slopes, quadratic between nodes; so integrated, a normal density has its moments within a hundredth.
     """
     likeliest, beside_it = fit(mode), fit(mode + PROBE)
     if likeliest is None or beside_it is None:
         return None
-    (slope, x, covariance), (ahead, moved, _) = likeliest, beside_it
+    (slope, lacked, x, covariance), (ahead, lacked_ahead, moved, _) = likeliest, beside_it
     deviation = float(np.sqrt(PROBE / max(slope - ahead, PROBE / 4)))  # at most 2, twice that of the prior
     if mode <= lowest:
         deviation = 1 / (1 / deviation + max(-slope, 0.0))
@@ -84,7 +86,8 @@ def mix_over_scales(mode: float, fit: Fit, lowest: float = -np.inf) -> Mixed | N
             return Mixed(x, covariance(), np.zeros(len(x)))
     if deviation <= NEARLY_KNOWN:
         along = deviation * (moved - x) / PROBE
-        return Mixed(x, covariance() + np.outer(along, along), along)
+        shift = deviation * (lacked_ahead - lacked) / PROBE
+        return Mixed(x + shift * along, covariance() + np.outer(along, along), along)
     mixture, spacing = ScaleMixture(len(x)), SPACING * deviation
     if mode - lowest < spacing:  # a density that is cut off where it matters
         spacing /= 2
@@ -95,7 +98,7 @@ def mix_over_scales(mode: float, fit: Fit, lowest: float = -np.inf) -> Mixed | N
     mixture.add((1 + below(mode)) / 2, 0.0, x, covariance())
     beside = mode + PROBE, ahead
     for way in (1, -1):
-        last, before, density = (mode, slope), beside, 0.0
+        last, before, density, beyond = (mode, slope), beside, 0.0, 0.0
         for _ in range(MAX_NODES):
             apart = 1.0 if way > 0 else below(last[0])
             if apart < LEAST_APART:
@@ -103,18 +106,19 @@ def mix_over_scales(mode: float, fit: Fit, lowest: float = -np.inf) -> Mixed | N
             step = way * spacing * apart
             position = last[0] + step
             bend = (last[1] - before[1]) / (last[0] - before[0])
-            if density + step * last[1] + step**2 * bend / 2 < LOW:  # the next node's, were the slope a line
+            if density + beyond + step * last[1] + step**2 * bend / 2 < LOW:  # the next node's, were the slope a line
                 break
             found = fit(position)
             if found is None:
                 return None
-            after, x, covariance = found
+            after, lacks, x, covariance = found
+            beyond = lacks - lacked
             node = position, after
             density += _integrate(last, node, before)
             if density > HIGH:
                 return None
             share = 1.0 if way > 0 else (apart + below(position)) / 2  # the trapezoidal rule's
-            mixture.add(share * float(np.exp(density)), position - mode, x, covariance())
+            mixture.add(share * float(np.exp(density + beyond)), position - mode, x, covariance())
             if last[0] == mode:
                 beside = node
             last, before = node, last

@@ -100,6 +100,11 @@ class GradedProblem:
         n = self.n_items
         return self.counts.graph.differences(x[:n])[self.counts.pair] + self.design @ x[n:]
 
+    def losses(self, x: Floats, m: Floats, rows: slice) -> Floats:
+        """Return -log likelihood of all answers of each of these rows at margins m, (..., n_rows), like m."""
+        win, lose = _losses(m)
+        return self.counts.above[rows] * win + self.counts.below[rows] * lose
+
     def objective(self, x: Floats) -> float:
         if (self.gap_terms.gaps(self._cuts(x)) <= 0).any():
             return -np.inf

@@ -48,7 +48,7 @@ MACHINES = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("estimator", "n"), [(CrowdBT(), 1), (BradleyTerry(), 3)], ids=["CrowdBT", "BradleyTerry"])
+@pytest.mark.parametrize(("estimator", "n"), [(CrowdBT(), 1), (BradleyTerry(), 12)], ids=["CrowdBT", "BradleyTerry"])
 @pytest.mark.parametrize("kind", MACHINES)
 def test_no_machine_moves_the_ranking_beyond_its_intervals(estimator, n, kind):
     inside, covered, of_people = [], [], []

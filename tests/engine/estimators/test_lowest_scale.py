@@ -1,4 +1,4 @@
-"""A learned scale is at least LOWEST_SD: chains against the exact posterior, and coverage of nearly equal items."""
+"""The least of learned scales: chains against the exact posterior, and items that hardly differ."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from scipy.stats import norm
 
 from models_engine.data import Comparisons
 from models_engine.estimators.bradley_terry import BradleyTerry
-from models_engine.inference.davidson.learned_scale import CENTRAL_SD, HIGHEST_SD, LOWEST_SD
+from models_engine.inference.davidson.learned_scale import AGREED_SD, CENTRAL_SD, HIGHEST_SD, LOWEST_SD
 from models_engine.posterior import GaussianPosterior
 from models_engine.simulate import simulate_crowd
 
@@ -49,26 +49,26 @@ def test_the_first_of_a_chain_is_above_the_last(n_items):
     found = LEARNED.fit(chain(n_items, 5))
     assert found.diagnostics.converged
     assert is_above(found, 0, n_items - 1) > 0.95
-    assert found.prior_sd == (HIGHEST_SD if n_items == 20 else LOWEST_SD)
+    assert found.prior_sd == (HIGHEST_SD if n_items == 20 else AGREED_SD)
 
 
 def test_of_a_chain_the_exact_evidence_prefers_a_scale_that_says_nothing():
     """So no better approximation would do: at any scale the nearest Gaussian is as sure as the exact posterior."""
-    below, lowest, central = (exact(40, 5, 0, sd) for sd in (0.17, LOWEST_SD, CENTRAL_SD))
+    below, lowest, central = (exact(40, 5, 0, sd) for sd in (0.17, AGREED_SD, CENTRAL_SD))
     assert below[0] > lowest[0] + 10 > central[0] + 20
     assert below[1] < 0.75
-    for sd, probability in ((LOWEST_SD, lowest[1]), (CENTRAL_SD, central[1])):
+    for sd, probability in ((AGREED_SD, lowest[1]), (CENTRAL_SD, central[1])):
         fixed = BradleyTerry(prior_sd=sd, inference="variational").fit(chain(40, 5))
         assert is_above(fixed, 0, 39) == pytest.approx(probability, abs=2e-3)
     assert is_above(LEARNED.fit(chain(40, 5)), 0, 39) == pytest.approx(lowest[1], abs=2e-3)
 
 
-@pytest.mark.parametrize(("wins", "losses"), [(4, 1), (6, 2), (3, 2)])
+@pytest.mark.parametrize(("wins", "losses"), [(4, 1), (6, 2)])
 def test_where_a_chains_answers_do_not_all_agree_it_is_as_sure_as_the_exact_posterior(wins, losses):
     found = LEARNED.fit(chain(40, wins, losses))
     assert found.diagnostics.converged
-    assert found.prior_sd == LOWEST_SD
-    assert is_above(found, 0, 39) == pytest.approx(exact(40, wins, losses, LOWEST_SD)[1], abs=2e-3)
+    assert found.prior_sd == AGREED_SD
+    assert is_above(found, 0, 39) == pytest.approx(exact(40, wins, losses, AGREED_SD)[1], abs=2e-3)
 
 
 @pytest.mark.slow
@@ -92,7 +92,7 @@ def test_intervals_of_chains_cover(sd, least):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("utility_sd", "widest"), [(0.0, 1.0), (0.375, 1.0), (0.75, 0.95)])
-def test_items_more_alike_than_the_lowest_scale_have_intervals_that_are_never_too_narrow(utility_sd, widest):
+def test_intervals_of_items_that_are_alike_are_not_too_narrow(utility_sd, widest):
     held = []
     for seed in range(12):
         rng = np.random.default_rng(seed)
@@ -104,12 +104,44 @@ def test_items_more_alike_than_the_lowest_scale_have_intervals_that_are_never_to
     assert 0.87 < np.mean(held) <= widest
 
 
-def test_equal_items_end_at_the_lowest_scale_whose_fit_stands_for_all():
+def test_a_chain_whose_answers_agree_no_more_than_by_chance_has_the_scale_that_its_evidence_has():
+    """Of three to two at each step, two answers agree in four of ten cases."""
+    found = LEARNED.fit(chain(40, 3, 2))
+    assert found.prior_sd < AGREED_SD
+    scales = np.geomspace(LOWEST_SD, HIGHEST_SD, 30)
+    evidence, above = np.array([exact(40, 3, 2, sd) for sd in scales]).T
+    density = np.exp(evidence - evidence.max() - np.log(scales / CENTRAL_SD) ** 2 / 2)
+    assert is_above(found, 0, 39) == pytest.approx(float(above @ density / density.sum()), abs=0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("utility_sd", [0.1, 0.3])
+def test_of_items_that_hardly_differ_hardly_any_are_called_apart(utility_sd):
+    """P(one is better) of .95 or more is said of pairs, and wrong. With AGREED_SD it was said of .031 and .044 of the
+    pairs, and wrong of .012 and .006 of all; ranks' 90% intervals held .79 and .87.
+    """
+    wrong, said, held = [], [], []
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        people = simulate_crowd(rng, 30, 12, utility_sd=utility_sd)
+        found = LEARNED.fit(people.pairs(300, rng))
+        left, right = np.triu_indices(30, 1)
+        better = found.superiority(left, right)
+        apart = np.maximum(better, 1 - better) >= 0.95
+        wrong.append(apart & ((better > 0.5) != (people.utilities[left] > people.utilities[right])))
+        said.append(apart)
+        ranks, true = found.rank_summary(0.9, 3, rng=rng), np.argsort(np.argsort(-people.utilities)) + 1
+        held.append((ranks.low <= true) & (true <= ranks.high))
+    print(f"sd {utility_sd}: apart {np.mean(said):.4f}, of all wrongly {np.mean(wrong):.4f}, ranks {np.mean(held):.3f}")
+    assert np.mean(wrong) < 0.003
+    assert np.mean(held) > 0.88
+
+
+def test_of_equal_items_nothing_is_said_however_many_answers_there_are():
     rng = np.random.default_rng(0)
     data = simulate_crowd(rng, 40, 20, utility_sd=0.01).pairs(2_000, rng)
-    found, fixed = LEARNED.fit(data), BradleyTerry(prior_sd=LOWEST_SD, inference="variational").fit(data)
-    assert found.prior_sd == LOWEST_SD
-    assert_allclose(found.utilities(), fixed.utilities(), atol=1e-4)
-    assert_allclose(found.standard_deviations(), fixed.standard_deviations(), rtol=1e-4)
+    found = LEARNED.fit(data)
+    assert found.prior_sd < 0.2
+    assert found.superiority(*np.triu_indices(40, 1)).max() < 0.9
     again = LEARNED.fit(data, start=found)
     assert_allclose(again.utilities(), found.utilities(), atol=1e-5)

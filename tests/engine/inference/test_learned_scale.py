@@ -5,11 +5,11 @@ import pytest
 
 from models_engine.data import Comparisons
 from models_engine.estimators.bradley_terry import BradleyTerry
-from models_engine.inference.davidson.learned_scale import HIGHEST_SD, LOWEST_SD
+from models_engine.inference.davidson.learned_scale import AGREED_SD, HIGHEST_SD, LOWEST_SD, WIDE_SD
 from models_engine.progress import FitLog
 from tests.engine.estimators.test_lowest_scale import chain, exact
 
-STARTS = (LOWEST_SD, 1.1, 1.5, 3.0, HIGHEST_SD)
+STARTS = (LOWEST_SD, AGREED_SD, 1.5, 3.0, HIGHEST_SD)
 
 
 def learn(data: Comparisons, first: float) -> tuple[float, int]:
@@ -32,9 +32,11 @@ def learn(data: Comparisons, first: float) -> tuple[float, int]:
 @pytest.mark.parametrize(("n_items", "n_answers"), [(10, 3), (12, 5), (20, 4), (20, 5), (30, 5), (30, 10)])
 def test_of_two_maxima_the_one_of_greater_evidence_is_found(n_items, n_answers):
     """Against integration along the chain. By the secant rule alone some ended in between, or after 30 fits nowhere."""
-    narrow, wide = (exact(n_items, n_answers, 0, sd)[0] - np.log(sd / 1.5) ** 2 / 2 for sd in (LOWEST_SD, HIGHEST_SD))
-    ends = {learn(chain(n_items, n_answers), first)[0] for first in STARTS}
-    assert ends == {HIGHEST_SD if wide > narrow else LOWEST_SD}
+    scales = np.geomspace(LOWEST_SD, HIGHEST_SD, 40)
+    density = [exact(n_items, n_answers, 0, sd)[0] - np.log(sd / 1.5) ** 2 / 2 for sd in scales]
+    ends = np.array([learn(chain(n_items, n_answers), first)[0] for first in STARTS])
+    assert np.ptp(np.log(ends)) < 3e-5
+    assert (ends[0] > WIDE_SD) == (scales[np.argmax(density)] > WIDE_SD)
 
 
 @pytest.mark.slow

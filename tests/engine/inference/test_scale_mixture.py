@@ -10,12 +10,12 @@ from models_engine.inference.davidson.scale_mixture import mix_over_scales
 SPREAD = np.array([[0.3, 0.1], [0.1, 0.2]])
 
 
-def fit_for(density, move):
+def fit_for(density, move, lacks=lambda position: 0.0):
     """x moves by `move` a unit of log scale, with covariance SPREAD everywhere."""
 
     def fit(position):
         slope = (density.logpdf(position + 1e-5) - density.logpdf(position - 1e-5)) / 2e-5
-        return slope, position * move, lambda: SPREAD
+        return slope, lacks(position), position * move, lambda: SPREAD
 
     return fit
 
@@ -26,6 +26,17 @@ def test_a_normal_density_of_the_log_scale_has_its_moments(deviation):
     mean, covariance, along = mix_over_scales(0.7, fit_for(norm(0.7, deviation), move))
     assert_allclose(along, deviation * move, rtol=0.02)
     assert_allclose(mean, 0.7 * move, atol=1e-3 * deviation)
+    assert_allclose(covariance, SPREAD + deviation**2 * np.outer(move, move), rtol=0.02)
+
+
+@pytest.mark.parametrize("deviation", [0.1, 0.3, 1.0])
+def test_what_the_density_lacks_moves_it(deviation):
+    """exp(0.8 u) times a normal density of u is that density moved by 0.8 variances."""
+    move = np.array([1.0, -2.0])
+    fit = fit_for(norm(0.7, deviation), move, lambda position: 5 + 0.8 * position)
+    mean, covariance, along = mix_over_scales(0.7, fit)
+    assert_allclose(mean, (0.7 + 0.8 * deviation**2) * move, atol=5e-3 * deviation)
+    assert_allclose(along, deviation * move, rtol=0.02)
     assert_allclose(covariance, SPREAD + deviation**2 * np.outer(move, move), rtol=0.02)
 
 
@@ -65,7 +76,7 @@ def test_a_density_that_is_greater_elsewhere_has_no_average():
     """The lower mode of two, by e^2.25."""
 
     def fit(position):
-        return -(position + 1) * position * (position - 2), np.zeros(1), lambda: np.eye(1)
+        return -(position + 1) * position * (position - 2), 0.0, np.zeros(1), lambda: np.eye(1)
 
     assert mix_over_scales(-1.0, fit) is None
     assert mix_over_scales(2.0, fit) is not None

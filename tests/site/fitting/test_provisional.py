@@ -115,7 +115,7 @@ def test_the_step_is_near_the_full_fit_that_follows(fitted):
     for item, utility, sd, n in zip(
         *(newest.columns[c] for c in ("item_id", "utility", "sd", "n_comparisons")), strict=True
     ):
-        assert utility == pytest.approx(full[item].utility, abs=0.1 * full[item].sd)
+        assert utility == pytest.approx(full[item].utility, abs=0.15 * full[item].sd)
         assert sd == pytest.approx(full[item].sd, rel=0.05)
         assert n == full[item].n_comparisons
 
