@@ -20,6 +20,7 @@ from annotate.labelling.navigation import RNG
 from annotate.locks import lock_project
 from annotate.models import Annotator, ExpectedPerson, LtiLearner, LtiPlatform, Project
 from annotate.participation.joining.actions import PlatformVisit, join_by_platform
+from annotate.webhooks.delivery import RETRY_PAUSES
 
 CLAIM = "https://purl.imsglobal.org/spec/lti/claim/"
 ENDPOINT = "https://purl.imsglobal.org/spec/lti-ags/claim/endpoint"
@@ -200,9 +201,10 @@ def annotator_of(launch: Launch) -> Annotator | None:
 
 
 def keep_lineitem(annotator: Annotator, launch: Launch, now: datetime) -> None:
-    """Note where the grade goes; a new address gets it anew."""
+    """Note where the grade goes; a new address gets it anew, one that did not take it in all tries is tried again."""
     again = {"sent_at": None, "attempts": 0, "not_before": now, "last_error": ""}
-    changed = LtiLearner.objects.filter(annotator=annotator).exclude(lineitem=launch.lineitem)
+    sent_or_tried = Q(sent_at__isnull=False) | Q(attempts__lte=len(RETRY_PAUSES))
+    changed = LtiLearner.objects.filter(annotator=annotator).exclude(sent_or_tried, lineitem=launch.lineitem)
     changed.update(lineitem=launch.lineitem, **again)
 
 
