@@ -9,6 +9,7 @@ from annotate.annotators.roster.actions import remove_person
 from annotate.items.actions import bring_back_item, retire_item
 from annotate.locks import lock_annotator, lock_project
 from annotate.models import ConflictOfInterest, ExpectedPerson, Item, User, Webhook
+from annotate.participation.actions import replace_join_link
 from annotate.quality.gold.actions import remove_gold_set
 from annotate.webhooks.actions import replace_secret, send_test
 from tests.conftest import NOW, make_annotator
@@ -50,8 +51,13 @@ def sends_test(project, given):
     return lambda: send_test(webhook=webhook, now=NOW)
 
 
+def replaces_link(project, given):
+    return lambda: replace_join_link(project=project, **given)
+
+
 @pytest.mark.parametrize(
-    "prepare", [removes_gold_set, removes_person, removes_conflict, brings_back, replaces_secret, sends_test]
+    "prepare",
+    [replaces_link, removes_gold_set, removes_person, removes_conflict, brings_back, replaces_secret, sends_test],
 )
 def test_the_change_waits_for_a_step_under_way(several, project, alice, prepare):
     change = prepare(project, {"actor": alice, "now": NOW})

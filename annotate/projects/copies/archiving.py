@@ -22,10 +22,9 @@ def archive_project(*, project: Project, actor: User, now: datetime) -> bool:
         if before != State.DRAFT:
             project.state = State.CLOSED
         project.save(update_fields=["state", "archived_at"])
-        record_event(
-            project, actor, EventVerb.PROJECT_ARCHIVED, now, archived=[False, True], state=[before, project.state]
-        )
-        if before != project.state:
+        closed = {"state": [before, project.state]} if before != project.state else {}
+        record_event(project, actor, EventVerb.PROJECT_ARCHIVED, now, archived=[False, True], **closed)
+        if closed:
             enqueue_event(
                 project_id=project.pk, event=Webhook.Event.STATE_CHANGED, data={"state": project.state}, now=now
             )
