@@ -27,7 +27,18 @@ from annotate.items.actions import (
 from annotate.items.metadata import set_metadata
 from annotate.labelling.plan.given import NewQuestion, add_questions
 from annotate.lti.courses import disconnect
-from annotate.models import ConflictOfInterest, EntryLink, ExpectedPerson, Idea, Item, LtiCourse, Project, Webhook
+from annotate.models import (
+    ConflictOfInterest,
+    EntryLink,
+    ExpectedPerson,
+    FitState,
+    Idea,
+    Item,
+    LtiCourse,
+    Project,
+    RunRecord,
+    Webhook,
+)
 from annotate.privacy.erasure.actions import BY_OWNER, erase_annotator
 from annotate.projects.actions import delete_project
 from annotate.projects.members.actions import remove_member, withdraw_invitation
@@ -36,6 +47,7 @@ from annotate.quality.gold.table import NewGoldSet
 from annotate.webhooks.actions import remove_webhook, replace_secret, send_test
 from tests.conftest import NOW, make_annotator
 from tests.site.api_client import Api
+from tests.site.factories import spread_fit
 from tests.site.gold_sets import make_known
 from tests.site.labelling.test_released_meanwhile import Once
 from tests.site.machines import make_machine
@@ -222,6 +234,32 @@ def test_a_change_about_somebody_erased_meanwhile_is_refused_in_words(project, a
     assert "has just changed or deleted what this is about" in answer.content.decode()
     assert "FOREIGN KEY" in caplog.text or "foreign key" in caplog.text
     assert set(project.events.values_list("verb", flat=True)) - {"access token made"} == {"annotator erased"}
+
+
+@pytest.mark.parametrize("by", ["page", "program"])
+def test_the_page_of_somebody_erased_meanwhile_is_not_found(project, alice, by):
+    otter = make_annotator(project, "Otter")
+    meanwhile = Once(
+        "SELECT", '"annotate_annotator"."key" = ', lambda: erase_annotator(annotator=otter, by=BY_OWNER, now=NOW)
+    )
+    client, program = signed_in(alice), Api(alice, project)
+    with connection.execute_wrapper(meanwhile):
+        if by == "page":
+            answer = client.get(reverse("annotator", args=[project.pk, otter.key]))
+        else:
+            answer = program("get", "annotator", args=[otter.key])
+    assert meanwhile.done
+    assert answer.status_code == 404
+
+
+def test_a_run_record_that_went_as_it_was_asked_for_is_not_found(project, alice):
+    fit = spread_fit(project, list(project.items.all()), n_labels=6)
+    FitState.objects.update_or_create(project=project, defaults={"published_fit": fit.number})
+    meanwhile = Once("INSERT", "annotate_runrecord", RunRecord.objects.all().delete)
+    with connection.execute_wrapper(meanwhile):
+        answer = Api(alice, project)("post", "records")
+    assert meanwhile.done
+    assert answer.status_code == 404
 
 
 def test_a_machine_removed_while_it_is_excluded_is_not_found(project, alice):
