@@ -22,7 +22,7 @@ from annotate.jobs.fit_requests import request_fit
 from annotate.labelling.assignment import release_held_with
 from annotate.labelling.plan.actions import draw_plan
 from annotate.labelling.plan.given import n_questions_with
-from annotate.locks import lock_item
+from annotate.locks import lock_item, lock_project
 from annotate.models import Captions, Context, Event, EventVerb, Item, ItemPage, Project, Tag, User
 
 IMPORTED = EventVerb.ITEMS_IMPORTED
@@ -72,6 +72,7 @@ def import_items(
     check_is_new(project, upload)
     try:
         with write_transaction():
+            lock_project(project.pk)  # before tags and keys that an owner who holds it may write, too
             add_items(project, rows, now, rng, features)
             record_import(project, actor, now, upload=upload, n=len(rows), source=source)
     except IntegrityError as error:

@@ -1,14 +1,17 @@
 """On PostgreSQL what an owner removes or brings back waits for annotators' steps, and steps for it: neither fails."""
 
+import random
+
 import pytest
 from django.utils import timezone
 
 from annotate.accounts.invitations import InvitationOver, invite_address, make_account
 from annotate.annotators.conflicts.actions import remove_conflict
 from annotate.annotators.roster.actions import remove_person
-from annotate.items.actions import bring_back_item, retire_item
+from annotate.items.actions import bring_back_item, import_items, retire_item
+from annotate.items.rows import NewItem
 from annotate.locks import lock_annotator, lock_project
-from annotate.models import ConflictOfInterest, ExpectedPerson, Item, User, Webhook
+from annotate.models import ConflictOfInterest, ExpectedPerson, Item, Tag, User, Webhook
 from annotate.participation.actions import replace_join_link
 from annotate.quality.gold.actions import remove_gold_set
 from annotate.webhooks.actions import replace_secret, send_test
@@ -82,6 +85,23 @@ def test_a_change_that_waits_holds_no_row_that_a_step_may_need(several, project,
     assert owner.has.wait(PATIENCE)
     owner.end()
     assert not type(known).objects.exists()
+
+
+def test_new_items_wait_before_they_write_tags_that_others_may_write(several, project, alice):
+    rows = [NewItem(place=0, key="new", body="New", kind=Item.Kind.TEXT, tags=("finals",))]
+    step = Held(lock_project, project.pk)
+    assert step.has.wait(PATIENCE)
+    importing = Held(
+        lambda: import_items(
+            project=project, actor=alice, rows=rows, upload="u", source="-", now=NOW, rng=random.Random(1)
+        )
+    )
+    assert waits(importing)
+    Tag.objects.create(project=project, name="finals")  # would wait for the import
+    step.end()
+    assert importing.has.wait(PATIENCE)
+    importing.end()
+    assert project.items.get(key="new").tags.get().name == "finals"
 
 
 def test_of_two_who_use_an_invitation_at_once_one_makes_the_account(several, project):
