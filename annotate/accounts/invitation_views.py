@@ -17,7 +17,14 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from annotate.accounts.invitations import InvitationOver, accept_invitations, account_of, invitation_of, make_account
+from annotate.accounts.invitations import (
+    InvitationOver,
+    accept_invitations,
+    account_of,
+    invitation_of,
+    is_switched_off,
+    make_account,
+)
 from annotate.core.rate_limits import check_rate_limit
 from annotate.models import MemberInvitation, User
 
@@ -59,6 +66,8 @@ def invited(request: HttpRequest, token: str) -> HttpResponse:
     invitation = invitation_of(token, now)
     if account := account_of(invitation.address):
         return join_with(request, account, invitation, now)
+    if is_switched_off(invitation.address):
+        return redirect("account_inactive")
     user = User(email=invitation.address)
     form = PasswordForm(request.POST if request.method == "POST" else None, user=user)
     if form.is_valid():

@@ -5,7 +5,7 @@ from typing import Any
 
 from allauth.account.models import EmailAddress
 from django.core import signing
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 
 from annotate.accounts.adapter import refusing_a_name_just_given
@@ -59,6 +59,12 @@ def account_of(address: str) -> User | None:
     owned = User.objects.filter(emailaddress__email__iexact=address, emailaddress__verified=True, is_active=True)
     named = User.objects.filter(email__iexact=address, is_active=True)
     return owned.order_by("pk").first() or named.order_by("pk").first()
+
+
+def is_switched_off(address: str) -> bool:
+    """Tell whether an account with this address has been switched off: no other is made in its place."""
+    known = Q(emailaddress__email__iexact=address, emailaddress__verified=True) | Q(email__iexact=address)
+    return User.objects.filter(known, is_active=False).exists()
 
 
 def accept_invitations(*, user: User, address: str, now: datetime) -> list[Membership]:

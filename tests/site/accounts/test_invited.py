@@ -143,3 +143,15 @@ def test_two_accounts_made_at_once_whose_addresses_begin_alike_are_told_apart(ur
     assert list(User.objects.filter(username="new").values_list("email", flat=True)) == ["new@elsewhere.example"]
     assert Client().post(url, given).status_code == 302
     assert User.objects.filter(email=ADDRESS).count() == 1
+
+
+@pytest.mark.parametrize("is_confirmed", [True, False])
+def test_a_switched_off_account_is_not_made_anew_by_an_invitation(url, charlie, is_confirmed):
+    User.objects.filter(pk=charlie.pk).update(email=ADDRESS, is_active=False)
+    if is_confirmed:
+        EmailAddress.objects.create(user=charlie, email=ADDRESS, verified=True, primary=True)
+    visitor = Client()
+    for answer in (visitor.get(url), visitor.post(url, PASSWORD)):
+        assert answer["Location"] == reverse("account_inactive")
+    assert User.objects.filter(email=ADDRESS).count() == 1
+    assert not Membership.objects.filter(user=charlie).exists()
