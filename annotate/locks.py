@@ -6,19 +6,20 @@ lock is a statement of its own, since one that has waited sees other rows as the
 transaction's end.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TypeVar
 from uuid import UUID
 
 from django.db import connection
 from django.db.models import QuerySet
 
-from annotate.core.errors import AnnotatorErased
+from annotate.core.errors import AnnotatorErased, ItemsDeleted
 from annotate.core.statements import Given, Statement
 from annotate.core.transactions import write_transaction
-from annotate.models import Annotator, Project
+from annotate.models import Annotator, Item, Project
 
 Result = TypeVar("Result")
+CHUNK = 1000  # databases limit the parameters of one query
 
 
 def lock_project(project_id: UUID) -> Project:
@@ -35,6 +36,27 @@ def lock_project(project_id: UUID) -> Project:
 
 
 locked_project = Statement(lambda: Project.objects.filter(pk=Given("id", Project)))
+
+
+def lock_item(item: Item) -> None:
+    """Read the item as stored now; until the transaction ends nobody else writes to its project.
+
+    Raises Item.DoesNotExist where it has been deleted.
+    """
+    project = lock_project(item.project_id)
+    item.refresh_from_db()
+    item.project = project
+
+
+def check_items_there(project: Project, items: Collection[int]) -> None:
+    """Raise ItemsDeleted unless the project has all of these; call while it is locked, before rows that name them."""
+    wanted = list(set(items))
+    found = sum(
+        Item.objects.filter(project=project, pk__in=wanted[start : start + CHUNK]).count()
+        for start in range(0, len(wanted), CHUNK)
+    )
+    if found < len(wanted):
+        raise ItemsDeleted
 
 
 def lock_annotator(annotator: Annotator, *, exclusive: bool = False) -> Annotator:

@@ -17,7 +17,14 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from annotate.accounts.invitations import accept_invitations, account_of, invitation_of, make_account
+from annotate.accounts.invitations import (
+    InvitationOver,
+    accept_invitations,
+    account_of,
+    invitation_of,
+    is_switched_off,
+    make_account,
+)
 from annotate.core.rate_limits import check_rate_limit
 from annotate.models import MemberInvitation, User
 
@@ -59,15 +66,24 @@ def invited(request: HttpRequest, token: str) -> HttpResponse:
     invitation = invitation_of(token, now)
     if account := account_of(invitation.address):
         return join_with(request, account, invitation, now)
+    if is_switched_off(invitation.address):
+        return redirect("account_inactive")
     user = User(email=invitation.address)
     form = PasswordForm(request.POST if request.method == "POST" else None, user=user)
     if form.is_valid():
         check_rate_limit(request, "password")
         get_adapter(request).populate_username(request, user)
         password = form.cleaned_data["password1"]
-        joined = make_account(invitation=invitation, user=user, password=password, now=now)
+        try:
+            make_account(invitation=invitation, user=user, password=password, now=now)
+        except InvitationOver:
+            twin = account_of(invitation.address)  # the same form, sent twice at once
+            if twin is None or not twin.check_password(password):
+                raise
+            user = twin
         login(request, user, backend=BACKEND)
-        messages.success(request, _("Your account is ready. You are a member of %(n)d projects.") % {"n": len(joined)})
+        n = user.memberships.count()
+        messages.success(request, _("Your account is ready. You are a member of %(n)d projects.") % {"n": n})
         return redirect("home")
     context = {"form": form, "invitation": invitation, "project": invitation.project}
     return render(request, "accounts/invited.html", context, status=400 if form.errors else 200)

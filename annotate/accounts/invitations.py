@@ -5,9 +5,10 @@ from typing import Any
 
 from allauth.account.models import EmailAddress
 from django.core import signing
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 
+from annotate.accounts.adapter import refusing_a_name_just_given
 from annotate.audit import record_event
 from annotate.core.errors import UserError
 from annotate.core.transactions import write_transaction
@@ -60,6 +61,12 @@ def account_of(address: str) -> User | None:
     return owned.order_by("pk").first() or named.order_by("pk").first()
 
 
+def is_switched_off(address: str) -> bool:
+    """Tell whether an account with this address has been switched off: no other is made in its place."""
+    known = Q(emailaddress__email__iexact=address, emailaddress__verified=True) | Q(email__iexact=address)
+    return User.objects.filter(known, is_active=False).exists()
+
+
 def accept_invitations(*, user: User, address: str, now: datetime) -> list[Membership]:
     """Make the account a member wherever its confirmed address is invited; the invitations are used up by it."""
     made = []
@@ -77,12 +84,18 @@ def accept_invitations(*, user: User, address: str, now: datetime) -> list[Membe
 
 
 def make_account(*, invitation: MemberInvitation, user: User, password: str, now: datetime) -> list[Membership]:
-    """Save the new account, whose address the link confirms, and make it a member. Raises InvitationOver."""
+    """Save the new account, whose address the link confirms, and make it a member. Raises InvitationOver and
+    AccountJustMade.
+
+    Of several requests at once, by any of the address's links, one makes the account.
+    """
     with write_transaction():
-        if not MemberInvitation.objects.filter(pk=invitation.pk, created_at=invitation.created_at).exists():
+        invited = list(open_invitations(invitation.address, now).select_for_update().order_by("pk"))
+        if (invitation.pk, invitation.created_at) not in [(one.pk, one.created_at) for one in invited]:
             raise InvitationOver
         user.set_password(password)
-        user.save()
+        with refusing_a_name_just_given():
+            user.save()
         confirm_address(user, invitation.address)
         return accept_invitations(user=user, address=invitation.address, now=now)
 

@@ -145,6 +145,14 @@ def annotator_row(criterion: Criterion, keys: list[int]) -> list[Any]:
     return list(AnnotatorRow(rows, many=True).data)
 
 
+def annotator_detail(criterion: Criterion, key: int) -> Any:
+    """Raise Annotator.DoesNotExist where they have been erased meanwhile."""
+    rows = annotator_row(criterion, [key])
+    if not rows:
+        raise Annotator.DoesNotExist
+    return rows[0]
+
+
 class Annotators(ApiView):
     @extend_schema(operation_id="annotators_list", parameters=[AnnotatorQuery], responses=page_serializer(AnnotatorRow))
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
@@ -169,7 +177,7 @@ class AnnotatorView(ApiView):
         """Returns one annotator."""
         project = access.project_for(request, project_id, access.SEE)
         criterion = validated_criterion(project, validated_query(request, CriterionQuery))
-        return Response(annotator_row(criterion, [get_object_or_404(project.annotators, key=key).pk])[0])
+        return Response(annotator_detail(criterion, get_object_or_404(project.annotators, key=key).pk))
 
 
 class Exclude(ApiView):
@@ -203,4 +211,4 @@ class LetIn(ApiView):
         validated_query(request, NoQuery)
         annotator = get_object_or_404(project.annotators.select_related("project"), key=key)
         admit_annotator(annotator=annotator, actor=request.user, now=timezone.now())
-        return Response(annotator_row(Criterion(project), [annotator.pk])[0])
+        return Response(annotator_detail(Criterion(project), annotator.pk))

@@ -12,7 +12,7 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 
 from annotate.access import SignInRequired
-from annotate.core.errors import RateLimited, UserError
+from annotate.core.errors import ChangedMeanwhile, RateLimited, UserError, is_broken_reference
 
 CONTENT_TYPE = "application/problem+json"
 TITLES = {
@@ -44,6 +44,8 @@ class Conflict(exceptions.APIException):
 def handle_exception(error: Exception, context: dict[str, Any]) -> Response | None:
     """Return the problem response for an exception; None for our own mistakes, which become a 500."""
     headers: dict[str, str] = {}
+    if is_broken_reference(error):
+        error = ChangedMeanwhile()
     if isinstance(error, UserError):
         if isinstance(error, RateLimited):
             headers["Retry-After"] = str(error.wait_seconds)

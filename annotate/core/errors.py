@@ -1,14 +1,20 @@
 """Errors that people can mend themselves: each message names the value, the limit and the next step."""
 
+import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from django.http import HttpRequest, HttpResponse
+from django.core.exceptions import ObjectDoesNotExist
+from django.db import IntegrityError
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
+
+logger = logging.getLogger("annotate.database")
+BROKEN_REFERENCE = "23503"  # PostgreSQL's code; SQLite has words alone
 
 
 class UserError(Exception):
@@ -94,6 +100,22 @@ class AnnotatorErased(UserError):
                 "Your answers and all other data about you in this project have been erased, so nothing was saved. "
                 "To take part again, open the link that you were sent."
             )
+        )
+
+
+class ItemsDeleted(UserError):
+    """Items were named that somebody has deleted meanwhile."""
+
+    def __init__(self) -> None:
+        super().__init__(_("Somebody has just deleted items that are named here. Check them, then try again."))
+
+
+class ChangedMeanwhile(UserError):
+    """A row refers to one that was deleted meanwhile, or is deleted while another comes to refer to it."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            _("Somebody has just changed or deleted what this is about, so nothing was saved. Reload it and try again.")
         )
 
 
@@ -230,8 +252,21 @@ class RateLimited(UserError):
         )
 
 
+def is_broken_reference(error: Exception) -> bool:
+    """Tell whether the database refused a reference; it is logged, since a mistake of ours would look the same."""
+    broken = isinstance(error, IntegrityError) and (
+        getattr(error.__cause__, "sqlstate", None) == BROKEN_REFERENCE or "FOREIGN KEY" in str(error)
+    )
+    if broken:
+        logger.warning("A row that is referred to has gone, or one that goes is referred to.", exc_info=error)
+    return broken
+
+
 class UserErrorMiddleware:
-    """Turns a UserError that a view let through into a page (for htmx, a fragment) with the error's status."""
+    """Turns a UserError that a view let through into a page (for htmx, a fragment) with the error's status.
+
+    A row that has gone since it was found is not found, as in the API (api/problems.py).
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -240,6 +275,10 @@ class UserErrorMiddleware:
         return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        if isinstance(exception, ObjectDoesNotExist):
+            raise Http404 from exception
+        if is_broken_reference(exception):
+            exception = ChangedMeanwhile()
         if not isinstance(exception, UserError):
             return None
         template = "components/user_error.html" if getattr(request, "htmx", False) else "user_error.html"

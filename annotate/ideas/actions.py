@@ -13,7 +13,7 @@ from annotate.ideas.rules import check_can_add, check_possible, check_room, clea
 from annotate.items.actions import add_items, request_fit_if_labelled
 from annotate.items.rows import NewItem
 from annotate.labelling.plan.actions import draw_plan
-from annotate.locks import lock_annotator, lock_project
+from annotate.locks import check_items_there, lock_annotator, lock_project
 from annotate.models import IDEA_TAG, Annotator, EventVerb, Idea, Item, Project, User, Webhook
 from annotate.models.participant_settings import MAX_IDEA_LENGTH
 from annotate.webhooks.actions import enqueue_event
@@ -90,9 +90,10 @@ def approve_idea(*, idea: Idea, actor: User, text: str | None = None, now: datet
 
 
 def merge_idea(*, idea: Idea, actor: User, item: Item, now: datetime) -> None:
-    """Say that the item says the same already; nothing is added. Raises IdeaDecided."""
+    """Say that the item says the same already; nothing is added. Raises IdeaDecided and ItemsDeleted."""
     with write_transaction():
         idea = lock_waiting(idea)
+        check_items_there(idea.project, [item.pk])
         decide(idea, State.MERGED, now, item=item)
         record_event(idea.project, actor, EventVerb.IDEA_MERGED, now, annotator=idea.annotator, key=item.key)
 

@@ -22,7 +22,7 @@ from annotate.jobs.fit_requests import request_fit
 from annotate.labelling.assignment import release_held_with
 from annotate.labelling.plan.actions import draw_plan
 from annotate.labelling.plan.given import n_questions_with
-from annotate.locks import lock_project
+from annotate.locks import lock_item, lock_project
 from annotate.models import Captions, Context, Event, EventVerb, Item, ItemPage, Project, Tag, User
 
 IMPORTED = EventVerb.ITEMS_IMPORTED
@@ -72,6 +72,7 @@ def import_items(
     check_is_new(project, upload)
     try:
         with write_transaction():
+            lock_project(project.pk)  # before tags and keys that an owner who holds it may write, too
             add_items(project, rows, now, rng, features)
             record_import(project, actor, now, upload=upload, n=len(rows), source=source)
     except IntegrityError as error:
@@ -201,6 +202,7 @@ def add_captions(items: Sequence[Item], rows: Sequence[NewItem]) -> None:
 def set_captions(*, item: Item, actor: User, text: str, language: str, now: datetime) -> None:
     """Give the recording these captions and no others; with an empty text, none."""
     with write_transaction():
+        lock_item(item)
         if text:
             Captions.objects.update_or_create(item=item, defaults={"text": text, "language": language})
         else:
@@ -241,7 +243,7 @@ class InQuestions(UserError):
 def retire_item(*, item: Item, actor: User, now: datetime) -> None:
     """Show the item to nobody any more; its labels stay. Retired already, nothing changes."""
     with write_transaction():
-        lock_project(item.project_id)
+        lock_item(item)
         if Item.objects.filter(pk=item.pk, retired_at=None).update(retired_at=now):
             release_held_with(item.project, [item.pk])
             draw_plan(item.project)
@@ -251,6 +253,7 @@ def retire_item(*, item: Item, actor: User, now: datetime) -> None:
 
 def bring_back_item(*, item: Item, actor: User, now: datetime) -> None:
     with write_transaction():
+        lock_item(item)
         if Item.objects.filter(pk=item.pk, retired_at__isnull=False).update(retired_at=None):
             draw_plan(item.project)
             record_event(item.project, actor, EventVerb.ITEM_BROUGHT_BACK, now, key=item.key, retired=[True, False])
@@ -260,7 +263,7 @@ def bring_back_item(*, item: Item, actor: User, now: datetime) -> None:
 def delete_item(*, item: Item, actor: User, now: datetime) -> None:
     """Delete an item that has never been presented; raise WasShown for others."""
     with write_transaction():
-        lock_project(item.project_id)
+        lock_item(item)
         if item.presented.exists():
             raise WasShown(item.key)
         if item.known_sets.exists():
@@ -291,6 +294,7 @@ def request_fit_if_labelled(project: Project) -> None:
 def set_tags(*, item: Item, actor: User, names: Sequence[str], now: datetime) -> None:
     """Give the item these tags and no others."""
     with write_transaction():
+        lock_item(item)
         before = sorted(item.tags.values_list("name", flat=True))
         after = sorted(set(names))
         if before == after:
@@ -311,8 +315,9 @@ def set_tags(*, item: Item, actor: User, names: Sequence[str], now: datetime) ->
 def set_title(*, item: Item, actor: User, title: str, now: datetime) -> None:
     """Give the item this title; with an empty one, none. The log keeps neither: titles are often people's names."""
     title = " ".join(title.split())
-    if title != item.name:
-        with write_transaction():
+    with write_transaction():
+        lock_item(item)
+        if title != item.name:
             item.name = title
             item.save(update_fields=["name"])
             record_event(item.project, actor, EventVerb.ITEM_TITLE_CHANGED, now, key=item.key)
@@ -321,8 +326,9 @@ def set_title(*, item: Item, actor: User, title: str, now: datetime) -> None:
 def set_competitor(*, item: Item, actor: User, name: str, now: datetime) -> None:
     """Names who made the item; "" names nobody. The log keeps no name: it is often a person's."""
     name = " ".join(name.split())
-    if name != item.competitor:
-        with write_transaction():
+    with write_transaction():
+        lock_item(item)
+        if name != item.competitor:
             item.competitor = name
             item.save(update_fields=["competitor"])
             note_competitors(item.project)

@@ -20,6 +20,7 @@ def tag_items(*, project: Project, actor: User, items: Sequence[int], names: Seq
     """Put these tags to these items (primary keys); how many items got one."""
     links = Item.tags.through
     with write_transaction():
+        lock_project(project.pk)
         Tag.objects.bulk_create((Tag(project=project, name=name) for name in names), ignore_conflicts=True)
         tags = list(project.tags.filter(name__in=names).values_list("pk", flat=True))
         changed: list[int] = []
@@ -38,6 +39,7 @@ def untag_items(*, project: Project, actor: User, items: Sequence[int], names: S
     """Take these tags from these items; how many items had one."""
     links = Item.tags.through
     with write_transaction():
+        lock_project(project.pk)
         changed: list[int] = []
         for chunk in chunks(own(project, items)):
             gone = links.objects.filter(item__in=chunk, tag__name__in=names)
@@ -71,6 +73,7 @@ def retire_items(*, project: Project, actor: User, items: Sequence[int], retire:
 def name_competitor(*, project: Project, actor: User, items: Sequence[int], name: str, now: datetime) -> int:
     """Names who made these items, or with "" nobody; how many changed."""
     with write_transaction():
+        lock_project(project.pk)
         changed: list[int] = []
         for chunk in chunks(own(project, items)):
             other = Item.objects.filter(pk__in=chunk).exclude(competitor=name)

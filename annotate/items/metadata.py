@@ -12,6 +12,7 @@ from annotate.core.transactions import write_transaction
 from annotate.files.cells import check_characters, shortened, text_in
 from annotate.files.limits import MAX_METADATA, MAX_METADATA_NAME, MAX_METADATA_VALUE, Unusable
 from annotate.files.sheets import SheetRow
+from annotate.locks import lock_item
 from annotate.models import EventVerb, Item, Project, User
 
 MAX_ITEMS_READ = 2000  # of a project, to find the names of their metadata
@@ -75,8 +76,9 @@ def metadata_names(project: Project) -> list[str]:
 def set_metadata(*, item: Item, actor: User, metadata: Mapping[str, Any], now: datetime) -> None:
     """Give the item these metadata and no others. Raises Unusable. The log keeps none: they may name people."""
     after = dict(checked_metadata({name: str(value) for name, value in metadata.items()}))
-    if after != item.metadata:
-        with write_transaction():
+    with write_transaction():
+        lock_item(item)
+        if after != item.metadata:
             item.metadata = after
             item.save(update_fields=["metadata"])
             record_event(item.project, actor, EventVerb.ITEM_METADATA_CHANGED, now, key=item.key)

@@ -32,8 +32,8 @@ def disconnect(*, course: LtiCourse, actor: User, now: datetime) -> None:
     """Forget the course; who was brought in from it stays on the roster."""
     with write_transaction():
         title, name = str(course), course.platform.name
-        LtiCourse.objects.filter(pk=course.pk).delete()
-        record_event(course.project, actor, EventVerb.COURSE_DISCONNECTED, now, course=title, platform=name)
+        if LtiCourse.objects.filter(pk=course.pk).delete()[0]:
+            record_event(course.project, actor, EventVerb.COURSE_DISCONNECTED, now, course=title, platform=name)
 
 
 def courses_of(project: Project) -> QuerySet[LtiCourse]:

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 from django.core import signing
 from django.core.cache import cache
+from django.db.models import Q
 from django.utils.crypto import constant_time_compare
 from django.utils.translation import gettext as _
 
@@ -16,8 +17,10 @@ from annotate.accounts.id_tokens import TokenRefused, verify_token
 from annotate.core.errors import UserError
 from annotate.core.transactions import write_transaction
 from annotate.labelling.navigation import RNG
+from annotate.locks import lock_project
 from annotate.models import Annotator, ExpectedPerson, LtiLearner, LtiPlatform, Project
 from annotate.participation.joining.actions import PlatformVisit, join_by_platform
+from annotate.webhooks.delivery import RETRY_PAUSES
 
 CLAIM = "https://purl.imsglobal.org/spec/lti/claim/"
 ENDPOINT = "https://purl.imsglobal.org/spec/lti-ags/claim/endpoint"
@@ -167,39 +170,51 @@ def participant_id(launch: Launch) -> str:
     return name if len(name) <= 200 else f"lti-{launch.platform.pk}-{hashlib.sha256(name.encode()).hexdigest()}"
 
 
-def expected_learner(launch: Launch, now: datetime) -> ExpectedPerson | None:
-    """Return the person of the roster who this learner is, and note where the grade goes; None for everybody else.
+def arrive(launch: Launch, now: datetime) -> Annotator | ExpectedPerson:
+    """Return who this learner is: an annotator, or somebody on the roster who has not joined yet and is asked first.
 
-    Who had come before the course was brought in keeps their pseudonym.
+    The course may be brought in at the same moment: then this waits for it, or that for this. Raises what joining
+    raises.
     """
-    if Annotator.objects.filter(project=launch.project, platform_id=participant_id(launch)).exists():
-        return None
-    people = ExpectedPerson.objects.filter(project=launch.project, platform=launch.platform, subject=launch.subject)
-    person = people.select_related("annotator").first()
-    if person and launch.lineitem:
-        with write_transaction():
+    with write_transaction():
+        lock_project(launch.project.pk)
+        person = expected_learner(launch)
+        annotator = person.annotator if person and person.annotator else annotator_of(launch)
+        if person and launch.lineitem:
             ExpectedPerson.objects.filter(pk=person.pk).update(lineitem=launch.lineitem)
-            if person.annotator:
-                values = {"platform": launch.platform, "subject": launch.subject, "not_before": now}
-                LtiLearner.objects.get_or_create(annotator=person.annotator, defaults=values)
-                keep_lineitem(person.annotator, launch, now)
-    return person
+        if person and annotator is None:
+            return person
+        return admit(launch, annotator, now)
+
+
+def expected_learner(launch: Launch) -> ExpectedPerson | None:
+    people = ExpectedPerson.objects.filter(project=launch.project, platform=launch.platform, subject=launch.subject)
+    return people.select_related("annotator__project").first()
+
+
+def annotator_of(launch: Launch) -> Annotator | None:
+    """Return who takes part as this learner already, under a pseudonym or from a roster that names them no more."""
+    by_platform = Q(platform_id=participant_id(launch))
+    by_roster = Q(lti__platform=launch.platform, lti__subject=launch.subject)
+    known = Annotator.objects.select_related("project").filter(by_platform | by_roster, project=launch.project)
+    return known.order_by("pk").first()
 
 
 def keep_lineitem(annotator: Annotator, launch: Launch, now: datetime) -> None:
-    """Note where the grade goes; a new address gets it anew."""
+    """Note where the grade goes; a new address gets it anew, one that did not take it in all tries is tried again."""
     again = {"sent_at": None, "attempts": 0, "not_before": now, "last_error": ""}
-    changed = LtiLearner.objects.filter(annotator=annotator).exclude(lineitem=launch.lineitem)
+    sent_or_tried = Q(sent_at__isnull=False) | Q(attempts__lte=len(RETRY_PAUSES))
+    changed = LtiLearner.objects.filter(annotator=annotator).exclude(sent_or_tried, lineitem=launch.lineitem)
     changed.update(lineitem=launch.lineitem, **again)
 
 
-def admit(launch: Launch, now: datetime) -> Annotator:
-    """Return the learner's annotator, under a pseudonym. Raises what joining raises."""
-    with write_transaction():
+def admit(launch: Launch, annotator: Annotator | None, now: datetime) -> Annotator:
+    """Return the learner's annotator, a new one under a pseudonym. Raises what joining raises."""
+    if annotator is None:
         visit = PlatformVisit(participant_id(launch))
         annotator, _new = join_by_platform(project=launch.project, visit=visit, version="", now=now, rng=RNG)
-        values = {"platform": launch.platform, "subject": launch.subject[:255], "not_before": now}
-        LtiLearner.objects.get_or_create(annotator=annotator, defaults=values)
-        if launch.lineitem:
-            keep_lineitem(annotator, launch, now)
+    values = {"platform": launch.platform, "subject": launch.subject[:255], "not_before": now}
+    LtiLearner.objects.get_or_create(annotator=annotator, defaults=values)
+    if launch.lineitem:
+        keep_lineitem(annotator, launch, now)
     return annotator

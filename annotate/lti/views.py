@@ -80,13 +80,11 @@ def to_teacher(platform: LtiPlatform, page: str, message: TeacherMessage) -> Htt
 
 def admitted(asked: launches.Launch) -> dict[str, int]:
     """Return who the learner is: an annotator, or somebody on the roster who is asked first."""
-    now = timezone.now()
-    person = launches.expected_learner(asked, now)
-    if person and person.annotator is None:
-        return {"person": person.pk}
-    annotator = person.annotator if person and person.annotator else launches.admit(asked, now)
-    open_first_task(annotator)
-    return {"annotator": annotator.pk}
+    found = launches.arrive(asked, timezone.now())
+    if isinstance(found, ExpectedPerson):
+        return {"person": found.pk}
+    open_first_task(found)
+    return {"annotator": found.pk}
 
 
 @never_cache

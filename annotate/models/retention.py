@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Max
+from django.db.models import Max, Q
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
@@ -81,9 +81,11 @@ def notice_text(rule: RetentionRule) -> str:
 def closed_at(project: Project, now: datetime) -> datetime | None:
     """Return when the project closed, by its owner or by its hours; None while it may still take answers."""
     if project.state == Project.State.CLOSED:
-        closings = Event.objects.filter(
-            project=project, verb__in=[EventVerb.PROJECT_CLOSED, EventVerb.PROJECT_ARCHIVED]
+        # Archiving closes what is open or paused; of a project that was closed before it puts nothing off.
+        by_archiving = Q(
+            verb=EventVerb.PROJECT_ARCHIVED, details__state__0__in=[Project.State.OPEN, Project.State.PAUSED]
         )
+        closings = Event.objects.filter(Q(verb=EventVerb.PROJECT_CLOSED) | by_archiving, project=project)
         return closings.aggregate(last=Max("at"))["last"] or project.created_at
     if project.closes_at and project.closes_at <= now and project.state != Project.State.DRAFT:
         return project.closes_at

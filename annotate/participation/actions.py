@@ -50,6 +50,7 @@ def mask_codes(changes: dict[str, list[Any]]) -> dict[str, list[Any]]:
 def replace_platform_link(*, project: Project, actor: User, now: datetime) -> None:
     """Replace the platform link: the old one stops working, people who came by it stay."""
     with write_transaction():
+        lock_project(project.pk)
         ParticipationRules.objects.filter(project=project).update(platform_token=new_token())
         record_event(project, actor, EventVerb.PLATFORM_LINK_REPLACED, now)
 
@@ -58,8 +59,8 @@ def replace_join_link(*, project: Project, actor: User, now: datetime) -> None:
     """Replace the join link, and the short address if there is one: the old ones stop working, people who joined
     stay."""
     with write_transaction():
+        has_code = lock_project(project.pk).join_code
         project.join_token = new_token()
-        has_code = Project.objects.filter(pk=project.pk).exclude(join_code=None).exists()
         project.join_code = new_code() if has_code else None
         project.save(update_fields=["join_token", "join_code"])
         record_event(project, actor, EventVerb.JOIN_LINK_REPLACED, now)

@@ -62,10 +62,12 @@ def drop_waiting(webhook: Webhook, now: datetime) -> int:
 
 
 def replace_secret(*, webhook: Webhook, actor: User, now: datetime) -> str:
-    """Replace the secret and return the new one; every later message is signed with it."""
+    """Replace the secret and return the new one; every later message is signed with it. Raises Webhook.DoesNotExist."""
     secret = new_webhook_secret()
     with write_transaction():
-        Webhook.objects.filter(pk=webhook.pk).update(secret=secret)
+        lock_project(webhook.project_id)
+        if not Webhook.objects.filter(pk=webhook.pk).update(secret=secret):
+            raise Webhook.DoesNotExist
         record_event(webhook.project, actor, EventVerb.WEBHOOK_SECRET_REPLACED, now, url=webhook.url)
     return secret
 
@@ -73,9 +75,9 @@ def replace_secret(*, webhook: Webhook, actor: User, now: datetime) -> str:
 def remove_webhook(*, webhook: Webhook, actor: User, now: datetime) -> None:
     with write_transaction():
         lock_project(webhook.project_id)
-        record_event(webhook.project, actor, EventVerb.WEBHOOK_REMOVED, now, url=webhook.url)
-        webhook.delete()
-        update_notes_answers(webhook.project)
+        if Webhook.objects.filter(pk=webhook.pk).delete()[0]:
+            record_event(webhook.project, actor, EventVerb.WEBHOOK_REMOVED, now, url=webhook.url)
+            update_notes_answers(webhook.project)
 
 
 def update_notes_answers(project: Project) -> None:
@@ -98,8 +100,10 @@ def enqueue_event(
 
 
 def send_test(*, webhook: Webhook, now: datetime) -> WebhookDelivery:
-    """Enqueues a test message, also where the webhook is switched off."""
-    return enqueue_delivery(webhook, TEST, {}, now, NO_DELAY)
+    """Enqueues a test message, also where the webhook is switched off. Raises Webhook.DoesNotExist."""
+    with write_transaction():
+        lock_project(webhook.project_id)
+        return enqueue_delivery(Webhook.objects.get(pk=webhook.pk), TEST, {}, now, NO_DELAY)
 
 
 def enqueue_delivery(

@@ -6,19 +6,20 @@ from datetime import datetime
 
 from django.db.models import Exists, OuterRef, Q
 
-from annotate.annotators.conflicts.table import NewNeverShown
+from annotate.annotators.conflicts.table import NewNeverShown, Who
 from annotate.audit import record_event
 from annotate.core.transactions import write_transaction
 from annotate.jobs.fit_requests import request_fit
 from annotate.labelling import assignment
 from annotate.labelling.assignment import release_open_presentation
 from annotate.labelling.special_tasks import conflicting_items
-from annotate.locks import lock_project
+from annotate.locks import check_items_there, lock_project
 from annotate.models import (
     Annotator,
     ConflictOfInterest,
     EventVerb,
     ExpectedConflict,
+    ExpectedPerson,
     Item,
     Label,
     Presentation,
@@ -44,6 +45,8 @@ def add_conflicts(
     """Add these. Answers given before about their items count on, unless they are to be voided with `void`."""
     with write_transaction():
         lock_project(project.pk)
+        check_items_there(project, {row.item for row in rows if row.item})
+        rows = still_there(rows)
         n_rows = add_rows(rows) + add_expected_rows(rows)
         annotators = {row.who.annotator for row in rows if row.who.annotator}
         people = list(Annotator.objects.filter(pk__in=annotators))
@@ -62,6 +65,15 @@ def add_conflicts(
         if n_voided:
             request_fit(project)
     return AddedConflicts(n_rows, len(labels) - n_voided, n_voided)
+
+
+def still_there(rows: Sequence[NewNeverShown]) -> list[NewNeverShown]:
+    """Return the rows of people who were neither erased nor taken off the roster since they were looked up."""
+    annotators = Annotator.objects.filter(pk__in=[row.who.annotator for row in rows if row.who.annotator])
+    expected = ExpectedPerson.objects.filter(pk__in=[row.who.expected for row in rows if row.who.expected])
+    there = {Who(annotator=pk) for pk in annotators.values_list("pk", flat=True)}
+    there |= {Who(expected=pk) for pk in expected.values_list("pk", flat=True)}
+    return [row for row in rows if row.who in there]
 
 
 def add_rows(rows: Sequence[NewNeverShown]) -> int:
@@ -115,7 +127,9 @@ def void_labels(labels: Sequence[Label], actor: User, now: datetime) -> int:
 def remove_conflict(*, entry: ConflictOfInterest, actor: User, now: datetime) -> None:
     with write_transaction():
         annotator, what = entry.annotator, str(entry.item.key if entry.item else entry.tag)
-        ConflictOfInterest.objects.filter(pk=entry.pk).delete()
+        project = lock_project(annotator.project_id)
+        if not ConflictOfInterest.objects.filter(pk=entry.pk).delete()[0]:
+            return
         if not annotator.never_shown.exists():
             Annotator.objects.filter(pk=annotator.pk).update(has_never_shown=False)
-        record_event(annotator.project, actor, EventVerb.NEVER_SHOWN_REMOVED, now, annotator=annotator, what=what)
+        record_event(project, actor, EventVerb.NEVER_SHOWN_REMOVED, now, annotator=annotator, what=what)

@@ -16,7 +16,7 @@ from annotate.core.transactions import write_transaction
 from annotate.criteria import Criterion
 from annotate.jobs.fit_requests import request_fit
 from annotate.labelling.item_sets import items_of_key, set_key
-from annotate.locks import advisory_lock, lock_project
+from annotate.locks import advisory_lock, check_items_there, lock_project
 from annotate.models import (
     MAX_MACHINES,
     Annotator,
@@ -98,7 +98,7 @@ def machines_of(project: Project) -> Any:
 def store_answers(*, machine: Machine, criterion: Criterion, rows: Sequence[NewAnswer], now: datetime) -> int:
     """Store what is new among these and return how many that is: the first answer to a set in an order stays.
 
-    Raises MachineExcluded.
+    Raises MachineExcluded and ItemsDeleted.
     """
     with write_transaction():
         advisory_lock(machine.annotator.project_id, shared=True)
@@ -106,6 +106,7 @@ def store_answers(*, machine: Machine, criterion: Criterion, rows: Sequence[NewA
         annotator = Annotator.everyone.get(pk=machine.pk)
         if annotator.excluded_at:
             raise MachineExcluded(annotator.pseudonym)
+        check_items_there(project, {item for row in rows for item in row.items})
         sets = store_sets(project, {set_key(row.items) for row in rows})
         answers = MachineAnswer.objects.filter(machine=machine)
         before = answers.count()
@@ -180,9 +181,11 @@ def set_excluded(*, machine: Machine, actor: User, on: bool, now: datetime) -> b
 
 
 def remove_machine(*, machine: Machine, actor: User, now: datetime) -> int:
-    """Delete a machine with its answers; how many these were."""
+    """Delete a machine with its answers; how many these were. Removed already, there are none."""
     with write_transaction():
         project = lock_project(machine.annotator.project_id)
+        if not Machine.objects.filter(pk=machine.pk).exists():
+            return 0
         n = MachineAnswer.objects.filter(machine=machine).count()
         name = machine.annotator.pseudonym
         MachineAnswer.objects.filter(machine=machine).delete()

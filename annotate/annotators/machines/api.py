@@ -157,8 +157,12 @@ def machine_or_404(project: Project, key: UUID) -> Machine:
 
 
 def machine_detail(project: Project, machine: Machine) -> dict[str, Any]:
+    """Raise Machine.DoesNotExist where it has been removed meanwhile."""
     criterion = Criterion(project)
-    [row] = [one for one in machine_rows(criterion, published_fit(criterion)) if one.machine.pk == machine.pk]
+    found = (one for one in machine_rows(criterion, published_fit(criterion)) if one.machine.pk == machine.pk)
+    row = next(found, None)
+    if row is None:
+        raise Machine.DoesNotExist
     return dict(MachineDetail(row).data)
 
 

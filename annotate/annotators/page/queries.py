@@ -80,9 +80,14 @@ class AnnotatorPage:
 def annotator_page(
     criterion: Criterion, annotator: Annotator, fit: Fit | None, query: OwnRankingQuery
 ) -> AnnotatorPage:
-    """Read an annotator's page in the same number of queries whatever they answered."""
+    """Read an annotator's page in the same number of queries whatever they answered.
+
+    Raises Annotator.DoesNotExist where they have been erased meanwhile.
+    """
     project = criterion.project
-    row = with_undecided(build_rows([annotator.pk], fit), fit)[0]
+    row = next(iter(with_undecided(build_rows([annotator.pk], fit), fit)), None)
+    if row is None:
+        raise Annotator.DoesNotExist
     n_counted = row.estimate.n_labels if row.estimate else 0
     taste_map = TasteMap.objects.filter(project=project, criterion=criterion.number).first()
     own = None

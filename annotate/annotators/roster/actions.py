@@ -21,7 +21,7 @@ from annotate.audit import record_event
 from annotate.core import rate_limits
 from annotate.core.errors import RateLimited, UserError
 from annotate.core.transactions import write_transaction
-from annotate.locks import lock_project
+from annotate.locks import check_items_there, lock_project
 from annotate.models import (
     MAX_EXPECTED_PEOPLE,
     EventVerb,
@@ -61,9 +61,10 @@ class SentLink:
 
 
 def add_people(*, project: Project, actor: User, rows: Sequence[NewPerson], now: datetime) -> int:
-    """Put these people on the roster, all or none. Raises RosterFull and RosterChanged."""
+    """Put these people on the roster, all or none. Raises RosterFull, RosterChanged and ItemsDeleted."""
     with write_transaction():
         lock_project(project.pk)
+        check_items_there(project, {item for row in rows for item in row.items})
         there = list(project.expected_people.values_list("name", "email"))
         if len(there) + len(rows) > MAX_EXPECTED_PEOPLE:
             raise RosterFull(len(there) + len(rows))
@@ -95,7 +96,9 @@ def add_people(*, project: Project, actor: User, rows: Sequence[NewPerson], now:
 def remove_person(*, person: ExpectedPerson, actor: User, now: datetime) -> None:
     """Take a person off the roster: their link stops working; who has joined stays an annotator."""
     with write_transaction():
-        ExpectedPerson.objects.filter(pk=person.pk).delete()
+        lock_project(person.project_id)  # somebody who joins by the link is let finish
+        if not ExpectedPerson.objects.filter(pk=person.pk).delete()[0]:
+            return
         record_event(person.project, actor, EventVerb.EXPECTED_PERSON_REMOVED, now)
 
 

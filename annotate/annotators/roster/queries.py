@@ -1,6 +1,6 @@
 """Reads the roster: who has joined, how much they have answered, which conflicts of interest are missing."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -102,8 +102,8 @@ def missing_conflicts(project: Project) -> list[NewNeverShown]:
 LINK_COLUMNS = ["name", "email", "organisation", "tags", "conflicts", "link", "invited_at", "joined_at", "n_labels"]
 
 
-def link_rows(project: Project, links: dict[int, str]) -> Iterator[list[object]]:
-    """Yield the rows of LINK_COLUMNS. links: by primary key."""
+def link_rows(project: Project, link_of: Callable[[ExpectedPerson], str]) -> Iterator[list[object]]:
+    """Yield the rows of LINK_COLUMNS."""
     for person in roster(project):
         yield [
             person.name,
@@ -111,7 +111,7 @@ def link_rows(project: Project, links: dict[int, str]) -> Iterator[list[object]]
             person.organisation,
             ";".join(person.tags),
             ";".join(conflict_names(person)),
-            links[person.pk],
+            link_of(person),
             person.invited_at,
             person.annotator and person.annotator.joined_at,
             person.n_labels,  # type: ignore[attr-defined]  # annotated by roster

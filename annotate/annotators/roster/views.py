@@ -1,6 +1,7 @@
 """Page of the people whom the owner expects: adding them, sending their links, seeing who has come."""
 
 from dataclasses import dataclass, field
+from functools import partial
 from uuid import UUID
 
 from django.contrib import messages
@@ -199,8 +200,7 @@ def download(request: SignedInRequest, project_id: UUID) -> StreamingHttpRespons
     if request.method == "GET":
         now = timezone.now()
         record_export(project=project, actor=request.user, table="personal links", file_format="csv", now=now)
-    links = {person.pk: personal_link(request, person) for person in project.expected_people.all()}
-    rows = list(queries.link_rows(project, links))
+    rows = list(queries.link_rows(project, partial(personal_link, request)))
     response = sent(request, csv_chunks(queries.LINK_COLUMNS, rows), FORMATS["csv"][0])
     response["Content-Disposition"] = 'attachment; filename="personal-links.csv"'
     response["Cache-Control"] = "no-store"

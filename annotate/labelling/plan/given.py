@@ -15,7 +15,7 @@ from annotate.core.errors import ProjectArchived, UserError
 from annotate.core.transactions import write_transaction
 from annotate.jobs.fit_requests import request_fit
 from annotate.labelling.item_sets import HIDDEN_CHECKS, items_of_key, set_key
-from annotate.locks import lock_project
+from annotate.locks import check_items_there, lock_project
 from annotate.models import EventVerb, GivenOrder, GoldSet, ItemSet, Presentation, Project, User
 from annotate.models.goals import Goal
 
@@ -66,7 +66,7 @@ def add_questions(
     """Has these sets asked instead of drawn ones, behind those given before; one withdrawn is asked again.
 
     order: a GivenOrder; else as before, and least answered first at the beginning. The items are checked already.
-    Raises ProjectArchived and TooManyQuestions.
+    Raises ItemsDeleted, ProjectArchived and TooManyQuestions.
     """
     with write_transaction():
         project = lock_project(project.pk)
@@ -82,6 +82,7 @@ def write_questions(project: Project, questions: Sequence[NewQuestion], order: s
     """Write what add_questions says, in the caller's transaction, which holds the project alone; logs nothing."""
     if project.archived_at:
         raise ProjectArchived
+    check_items_there(project, {item for one in questions for item in one.items})
     replace_drawn_sets(project, order)
     last = project.item_sets.aggregate(last=Max("number"))["last"] or 0
     wanted = {set_key(one.items): one.priority for one in reversed(questions)}  # the first that names a set counts

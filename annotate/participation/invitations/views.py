@@ -23,7 +23,7 @@ from annotate.audit import record_event
 from annotate.core import rate_limits
 from annotate.core.errors import RateLimited
 from annotate.labelling.plan.capacity import ending_capacity
-from annotate.models import EventVerb, Project
+from annotate.models import EventVerb, LtiLearner, Project
 from annotate.participation.actions import replace_join_link
 from annotate.participation.invitations.forms import InviteForm
 from annotate.participation.joining.short_addresses import switch_short_address
@@ -76,6 +76,7 @@ def share(request: SignedInRequest, project_id: UUID) -> HttpResponse:
         "n_items": project.items.filter(retired_at=None).count(),
         "min_items": project.k,
         "capacity": ending_capacity(project),
+        "in_courses": project.courses.exists() or LtiLearner.objects.filter(annotator__project=project).exists(),
     }
     return render(request, "participation/share.html", context, status=400 if form.errors else 200)
 

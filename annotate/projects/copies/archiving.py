@@ -1,6 +1,7 @@
 """Putting a project away for good or for a while: it can be looked at and exported, and nothing in it changes."""
 
 from datetime import datetime
+from typing import Any
 
 from annotate.audit import record_event
 from annotate.core.transactions import write_transaction
@@ -22,10 +23,9 @@ def archive_project(*, project: Project, actor: User, now: datetime) -> bool:
         if before != State.DRAFT:
             project.state = State.CLOSED
         project.save(update_fields=["state", "archived_at"])
-        record_event(
-            project, actor, EventVerb.PROJECT_ARCHIVED, now, archived=[False, True], state=[before, project.state]
-        )
-        if before != project.state:
+        closed: dict[str, Any] = {"state": [before, project.state]} if before != project.state else {}
+        record_event(project, actor, EventVerb.PROJECT_ARCHIVED, now, archived=[False, True], **closed)
+        if closed:
             enqueue_event(
                 project_id=project.pk, event=Webhook.Event.STATE_CHANGED, data={"state": project.state}, now=now
             )

@@ -71,17 +71,20 @@ def remove_member(*, membership: Membership, actor: User, now: datetime) -> None
     """End the membership; labels stay. Raises OwnersOnly and LastOwner."""
     with write_transaction():
         project = check_is_owner(membership.project, actor)
-        check_owner_remains(membership)
-        record_event(project, actor, EventVerb.MEMBER_REMOVED, now, member=membership.user.email, role=membership.role)
-        membership.delete()
+        found = Membership.objects.select_related("user").filter(pk=membership.pk).first()
+        if found is None:
+            return
+        check_owner_remains(found)
+        record_event(project, actor, EventVerb.MEMBER_REMOVED, now, member=found.user.email, role=found.role)
+        found.delete()
 
 
 def withdraw_invitation(*, invitation: MemberInvitation, actor: User, now: datetime) -> None:
     """Delete the invitation, whose link then no longer works. Raises OwnersOnly."""
     with write_transaction():
         project = check_is_owner(invitation.project, actor)
-        record_event(project, actor, EventVerb.INVITATION_WITHDRAWN, now, address=invitation.address)
-        invitation.delete()
+        if MemberInvitation.objects.filter(pk=invitation.pk).delete()[0]:
+            record_event(project, actor, EventVerb.INVITATION_WITHDRAWN, now, address=invitation.address)
 
 
 def check_is_owner(project: Project, actor: User) -> Project:

@@ -1,6 +1,6 @@
 """Reads comments on items for those who moderate them, and what an entry link shows."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
@@ -104,8 +104,8 @@ def place_of(project: Project, item: Item) -> tuple[Place | None, int]:
 LINK_COLUMNS = ["key", "title", "tags", "link", "made_at", "comments"]
 
 
-def link_rows(project: Project, addresses: dict[int, str]) -> Iterator[list[object]]:
-    """Yield the rows of LINK_COLUMNS.   addresses: by item; comments: how many the entry's page shows."""
+def link_rows(project: Project, address_of: Callable[[EntryLink], str]) -> Iterator[list[object]]:
+    """Yield the rows of LINK_COLUMNS; comments: how many the entry's page shows."""
     n_shown: dict[int, int] = dict(
         comments_of(project).filter(SHOWN).order_by().values_list("item").annotate(n=Count("pk"))
     )
@@ -113,4 +113,4 @@ def link_rows(project: Project, addresses: dict[int, str]) -> Iterator[list[obje
     for link in links.order_by("item__key"):
         item = link.item
         tags = ";".join(sorted(tag.name for tag in item.tags.all()))
-        yield [item.key, item.title, tags, addresses[item.pk], link.made_at, n_shown.get(item.pk, 0)]
+        yield [item.key, item.title, tags, address_of(link), link.made_at, n_shown.get(item.pk, 0)]

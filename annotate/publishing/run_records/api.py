@@ -74,8 +74,8 @@ class Records(ApiView):
         criterion = validated_criterion(project, validated_query(request, CriterionQuery))
         check_rate_limit(request, "export")
         request_record(criterion=criterion, actor=request.user, now=timezone.now())
-        latest = RunRecord.objects.filter(project=project).order_by("-pk")[:1]
-        return Response(record_row(request, project, list(latest))[0], status=202)
+        latest = RunRecord.objects.filter(project=project).latest("pk")
+        return Response(record_row(request, project, [latest])[0], status=202)
 
 
 class RecordView(ApiView):

@@ -11,7 +11,7 @@ from annotate.core.transactions import write_transaction
 from annotate.labelling.item_sets import set_key
 from annotate.labelling.plan.actions import draw_plan
 from annotate.labelling.special_tasks import by_place
-from annotate.locks import lock_project
+from annotate.locks import check_items_there, lock_project
 from annotate.models import Annotator, EventVerb, GoldSet, Item, ItemSet, Project, User
 from annotate.quality.gold.table import NewGoldSet
 
@@ -30,6 +30,7 @@ def add_gold_sets(
     """
     with write_transaction():
         lock_project(project.pk)
+        check_items_there(project, {item for row in rows for item in row.items})
         for row in rows:
             item_set, _made = ItemSet.objects.get_or_create(project=project, key=set_key(row.items))
             former = GoldSet.objects.filter(
@@ -68,9 +69,12 @@ def add_gold_sets(
 def change_gold_set(*, known: GoldSet, actor: User, row: NewGoldSet, only_for_checks: bool, now: datetime) -> None:
     """Put this set in the place of the other; what was answered to that one stays held against what was right then.
 
-    Where only the words told after practice differ, it stays the same set.
+    Where only the words told after practice differ, it stays the same set. Raises GoldSet.DoesNotExist where it has
+    been removed.
     """
     with write_transaction():
+        lock_project(known.project_id)
+        known = GoldSet.objects.select_related("project").get(pk=known.pk, retired_at=None)
         same = (known.purpose, set(known.items.values_list("pk", flat=True))) == (row.purpose, set(row.items))
         before, after = (known.outcome, known.named, known.shared), (row.outcome, [*row.named], [*row.shared])
         if same and before == after and not only_for_checks:
@@ -91,22 +95,25 @@ def change_gold_set(*, known: GoldSet, actor: User, row: NewGoldSet, only_for_ch
 def remove_gold_set(*, known: GoldSet, actor: User, now: datetime) -> None:
     """Show the set for its purpose no more; what was answered stays held against it."""
     with write_transaction():
-        if known.retired_at is None:
-            keys = dict(known.items.values_list("pk", "key"))
-            items = ", ".join(keys.values())
-            places = by_place(known.named, known.shared)
-            answer = " > ".join(" = ".join(keys.get(pk, "?") for pk in sorted(one)) for one in places) or known.outcome
-            retire_gold_set(known, now)
-            draw_plan(known.project)
-            record_event(
-                known.project,
-                actor,
-                EventVerb.RIGHT_ANSWER_REMOVED,
-                now,
-                purpose=known.purpose,
-                items=items,
-                answer=answer,
-            )
+        project = lock_project(known.project_id)  # nobody is shown it meanwhile
+        found = GoldSet.objects.filter(pk=known.pk, retired_at=None).first()
+        if found is None:
+            return
+        keys = dict(found.items.values_list("pk", "key"))
+        items = ", ".join(keys.values())
+        places = by_place(found.named, found.shared)
+        answer = " > ".join(" = ".join(keys.get(pk, "?") for pk in sorted(one)) for one in places) or found.outcome
+        retire_gold_set(found, now)
+        draw_plan(project)
+        record_event(
+            project,
+            actor,
+            EventVerb.RIGHT_ANSWER_REMOVED,
+            now,
+            purpose=found.purpose,
+            items=items,
+            answer=answer,
+        )
 
 
 def retire_gold_set(known: GoldSet, now: datetime) -> None:

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from allauth.account.models import EmailAddress
 from django.core import mail
+from django.db import connection
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -14,9 +15,11 @@ from annotate.models import MemberInvitation, Membership, Project, User
 from annotate.operations import daily_cleanup
 from annotate.projects.members.actions import add_member
 from tests.site.api_client import Api
+from tests.site.labelling.test_released_meanwhile import Once
 from tests.site.pages import signed_in
 
 ADDRESS = "new@example.org"
+NAME_CHOSEN = 'SELECT "annotate_user"."username" AS'  # after the look whether there is an account
 PASSWORD = {"password1": "a long enough secret", "password2": "a long enough secret"}
 
 
@@ -103,3 +106,52 @@ def test_owners_see_and_withdraw_on_the_page_and_by_the_api(project, alice, url)
     assert made.expires_at - made.created_at == LIFETIME
     client.post(reverse("invitation-withdraw", args=[project.pk, made.pk]))
     assert not MemberInvitation.objects.exists()
+
+
+def test_an_invitation_s_form_sent_twice_at_once_makes_one_account_and_signs_both_in(project, url):
+    visitor, other = Client(), Client()
+    first = Once(NAME_CHOSEN, "username", lambda: visitor.post(url, PASSWORD))
+    with connection.execute_wrapper(first):
+        answer = other.post(url, PASSWORD)
+    assert first.done
+    user = User.objects.get(email=ADDRESS)
+    assert answer.status_code == 302
+    assert {one.session["_auth_user_id"] for one in (visitor, other)} == {str(user.pk)}
+    assert project.events.filter(verb="member joined").count() == 1
+
+
+def test_who_sends_another_password_with_a_used_invitation_is_not_signed_in(url):
+    others = dict.fromkeys(PASSWORD, "a secret of somebody else")
+    visitor = Client()
+    first = Once(NAME_CHOSEN, "username", lambda: Client().post(url, PASSWORD))
+    with connection.execute_wrapper(first):
+        assert visitor.post(url, others).status_code == 410
+    assert first.done
+    assert "_auth_user_id" not in visitor.session
+
+
+@pytest.mark.django_db(transaction=True)  # a statement that fails ends the test's own
+@pytest.mark.parametrize("by", ["sign-up", "invitation"])
+def test_two_accounts_made_at_once_whose_addresses_begin_alike_are_told_apart(url, settings, by):
+    settings.SIGNUP_OPEN = True
+    given, others = PASSWORD | {"email": ADDRESS}, PASSWORD | {"email": "new@elsewhere.example"}
+    if by == "sign-up":
+        url = reverse("account_signup")
+    first = Once(NAME_CHOSEN, "username", lambda: Client().post(reverse("account_signup"), others))
+    with connection.execute_wrapper(first):
+        assert Client().post(url, given).status_code == 409
+    assert list(User.objects.filter(username="new").values_list("email", flat=True)) == ["new@elsewhere.example"]
+    assert Client().post(url, given).status_code == 302
+    assert User.objects.filter(email=ADDRESS).count() == 1
+
+
+@pytest.mark.parametrize("is_confirmed", [True, False])
+def test_a_switched_off_account_is_not_made_anew_by_an_invitation(url, charlie, is_confirmed):
+    User.objects.filter(pk=charlie.pk).update(email=ADDRESS, is_active=False)
+    if is_confirmed:
+        EmailAddress.objects.create(user=charlie, email=ADDRESS, verified=True, primary=True)
+    visitor = Client()
+    for answer in (visitor.get(url), visitor.post(url, PASSWORD)):
+        assert answer["Location"] == reverse("account_inactive")
+    assert User.objects.filter(email=ADDRESS).count() == 1
+    assert not Membership.objects.filter(user=charlie).exists()

@@ -133,6 +133,22 @@ def test_a_grade_is_sent_once_when_the_cap_is_reached_and_tried_again_until_it_a
     assert grade["gradingProgress"] == "FullyGraded"
 
 
+def test_a_grade_given_up_is_sent_once_the_learner_opens_the_task_again(server, claims, project):
+    project.cap = 1
+    project.save()
+    answer_one(arrive(Client(), server), now=timezone.now())
+    server.failing, now = True, timezone.now()
+    while scores.send_next(now):
+        now = LtiLearner.objects.get().not_before
+    server.failing = False
+    assert not scores.send_next(now + timedelta(days=30))
+    arrive(Client(), server)
+    assert scores.send_next(timezone.now())
+    assert LtiLearner.objects.get().sent_at
+    arrive(Client(), server)
+    assert not scores.send_next(timezone.now()), "it has it already"
+
+
 def test_a_learner_erased_as_the_grade_is_claimed_ends_nothing(server, claims, project):
     project.cap = 1
     project.save()

@@ -11,6 +11,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from annotate.annotators.roster.actions import remove_person
 from annotate.annotators.roster.courses import import_course
 from annotate.lti import memberships
 from annotate.lti.launches import CLAIM
@@ -19,7 +20,7 @@ from annotate.lti.messages import ROSTER, SETTINGS
 from annotate.models import Annotator, Event, ExpectedPerson, LtiCourse, LtiLearner, Membership
 from tests.conftest import make_user
 from tests.site.api_client import Api
-from tests.site.pages import signed_in
+from tests.site.pages import page, signed_in
 from tests.site.participation.lti_platform import CLIENT, DEPLOYMENT, begin, launch
 
 INSTRUCTOR = "http://purl.imsglobal.org/vocab/lis/v2/membership#Instructor"
@@ -242,6 +243,25 @@ def test_who_came_before_keeps_the_pseudonym(server, claims, course, project, al
     listed(server, [member("learner-7", "Anna Müller")])
     assert import_course(project=project, course=course, actor=alice, now=timezone.now()).n_came == 1
     assert not ExpectedPerson.objects.exists()
+
+
+def test_where_the_join_link_is_replaced_it_is_said_that_courses_lead_by_it(server, platform, project, alice):
+    words = "Place them in the courses again"
+    assert words not in page(signed_in(alice), project, "share")
+    LtiCourse.objects.create(project=project, platform=platform, memberships_url="/m")
+    assert words in page(signed_in(alice), project, "share")
+
+
+def test_who_is_taken_off_the_list_after_joining_comes_back_as_the_same(server, claims, course, project, alice):
+    listed(server, [member("learner-7", "Ada Lovelace")])
+    import_course(project=project, course=course, actor=alice, now=timezone.now())
+    person, client = ExpectedPerson.objects.get(), Client()
+    client.post(client.get(launch(client, server)["Location"])["Location"])
+    remove_person(person=person, actor=alice, now=timezone.now())
+    again = Client()
+    assert again.get(launch(again, server)["Location"])["Location"] == reverse("label", args=[project.pk])
+    assert Annotator.objects.get().pseudonym == "Ada Lovelace"
+    assert LtiLearner.objects.count() == 1
 
 
 def test_a_course_that_is_too_large_adds_nobody(server, course, project, alice, monkeypatch):

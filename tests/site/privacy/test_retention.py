@@ -14,6 +14,7 @@ from annotate.models import Annotator, Completion, Consent, Event, FitState, Lab
 from annotate.operations import daily_cleanup
 from annotate.privacy.retention.actions import change_retention
 from annotate.projects.actions import set_state
+from annotate.projects.copies.archiving import archive_project
 from models_engine.models import Fit
 from tests.conftest import NOW, make_annotator
 from tests.site.pages import signed_in
@@ -92,6 +93,19 @@ def test_it_is_done_once_for_a_closing_and_again_for_the_next(project, alice, ot
     daily_cleanup.clean_up(NOW + 11 * DAY)
     assert not Annotator.objects.filter(pseudonym="Late Guest").exists()
     assert Event.objects.filter(verb="retention applied").count() == 2
+
+
+@pytest.mark.parametrize("is_closed", [True, False])
+def test_archiving_puts_off_nothing_that_was_closed_before(project, person, alice, is_closed):
+    keep_for(project, alice)
+    if is_closed:
+        close(project, alice)
+    archive_project(project=project, actor=alice, now=NOW + 29 * DAY)
+    due = NOW + (30 if is_closed else 59) * DAY
+    daily_cleanup.clean_up(due - timedelta(seconds=1))
+    assert Annotator.objects.filter(pseudonym=PSEUDONYM).exists()
+    daily_cleanup.clean_up(due)
+    assert not Annotator.objects.filter(pseudonym=PSEUDONYM).exists()
 
 
 def test_names_that_look_like_ours_do_not_clash(project, alice):

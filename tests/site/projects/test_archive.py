@@ -44,6 +44,12 @@ def test_it_is_closed_and_noted_and_told(project, alice):
     assert WebhookDelivery.objects.count() == 1
 
 
+def test_the_log_tells_no_change_of_state_where_there_is_none(project, alice):
+    Project.objects.filter(pk=project.pk).update(state="closed")
+    archive_project(project=project, actor=alice, now=NOW)
+    assert project.events.get(verb="project archived").details == {"archived": [False, True]}
+
+
 def test_no_label_gets_in(project, alice):
     ada = make_annotator(project, "Ada")
     presentation = assignment.next_presentation(annotator=ada, now=NOW, rng=random.Random(1))
