@@ -51,7 +51,7 @@ class GPPLPerAnnotator:
         shared = GPPL().fit(data).source
         share, length = (0.0, 1.0) if shared is None else (float(shared.kernel[0]), float(shared.kernel[1]))
         alone = GPPL(share=share, length_scale=length, tolerance=1e-4)
-        own = {int(j): replace(alone.fit(data.annotator_subset([j])), source=None) for j in np.unique(data.annotators)}
+        own = {int(j): replace(alone.fit(data.annotator_subset([j])), sources=()) for j in np.unique(data.annotators)}
         return OwnPosteriors(own, alone.fit(data.subset(np.zeros(data.n_labels, dtype=bool))))
 
 

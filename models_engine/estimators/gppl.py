@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from models_engine.covariance.forms import Covariance, DenseCovariance, LowRankCovariance
 from models_engine.data import Comparisons
-from models_engine.estimators.gppl_posterior import FORMS, FittedProcess, GPPLPosterior
+from models_engine.estimators.gppl_posterior import FORMS, FittedProcess, GPPLPosterior, mix_posteriors
 from models_engine.estimators.missed_agreement import with_missed_agreement
 from models_engine.estimators.settings import check_settings
 from models_engine.estimators.substitutes import fit_in_place_of
@@ -18,7 +18,12 @@ from models_engine.inference.pairwise_gp.graded import CutPoints, GradedFactors
 from models_engine.inference.pairwise_gp.graded_ep import GradedEP
 from models_engine.inference.pairwise_gp.graph import LEAST_TOLERANCE, fit_on_graph
 from models_engine.inference.pairwise_gp.inducing import ItemPrior, build_item_prior
-from models_engine.inference.pairwise_gp.kernel_choice import choose_kernel, kernel_candidates
+from models_engine.inference.pairwise_gp.kernel_choice import (
+    MAX_EXACT_ITEMS,
+    choose_kernel,
+    kernel_candidates,
+    weigh_kernels,
+)
 from models_engine.inference.pairwise_gp.model import GammaPrior, GaussianMargins, GPState, PairFactors, PairwiseGP
 from models_engine.inference.pairwise_gp.variational import fit_stochastic, maximise_bound, solve_linearised
 from models_engine.kernels import Form, ItemKernel
@@ -50,8 +55,8 @@ class GPPL:
     prior_shape, prior_rate: E[s] = shape / rate; a utility's prior variance is 1 / s in units of the answer's noise.
     kernel: over item features where given, "identity" else; see ItemKernel for the forms and the median heuristic.
     share, length_scale: how much of the variance the features explain, and the length scale as a multiple of the
-        median heuristic's; None chooses by the bound over the most compared items (300, or 2,000 through inducing
-        points).
+        median heuristic's; None averages over those tried, weighted by their bounds (weigh_kernels); past 300 items, or
+        by minibatches, it chooses by the bound over the most compared items (300, or 2,000 through inducing points).
     n_inducing: with more items the process is approximated by this number of inducing points, from k-means++; then the
     part of a utility that features do not explain is not learned and stays uncertain.
     batch_size: distinct pairs in a step of stochastic variational inference (vg only), None for all; epochs passes
@@ -109,20 +114,34 @@ class GPPL:
             return with_missed_agreement(self._on_graph(data, scale, start, progress), data.pairs())
         factors = self._factors(data, scale, start)
         first = FitLog(self._n_steps(factors), progress)
-        kernel = self._kernel(data, factors, scale, first)
+        kernels, shares = self._kernels(data, factors, scale, first)
+        fits, logs = [], [first]
+        for kernel in kernels:
+            logs.append(FitLog(self._n_steps(factors), _continue_progress(logs, progress)))
+            fits.append(self._by_kernel(data, kernel, factors, scale, start, generator, logs[-1]))
+        return with_missed_agreement(mix_posteriors(shares, fits), data.pairs())
+
+    def _by_kernel(
+        self,
+        data: Comparisons,
+        kernel: ItemKernel,
+        factors: PairFactors,
+        scale: GammaPrior,
+        start: Posterior | None,
+        rng: np.random.Generator,
+        log: FitLog,
+    ) -> GPPLPosterior:
         n_points = max(self.n_inducing, 1) if not kernel.is_identity else data.n_items
-        log = FitLog(self._n_steps(factors), _continue_progress(first, progress))
-        prior = build_item_prior(kernel, n_points, generator)
+        prior = build_item_prior(kernel, n_points, rng)
         if self.inference == "ep":
-            return with_missed_agreement(self._by_ep(data, kernel, prior, scale, log), data.pairs())
+            return self._by_ep(data, kernel, prior, scale, log)
         problem = PairwiseGP(factors, prior, scale)
         ignored = self.inference == "linearised" and self._counts_grades(data)
-        state, diagnostics = self._run(problem, start, generator, log, ignores_grades=ignored)
+        state, diagnostics = self._run(problem, start, rng, log, ignores_grades=ignored)
         cuts = CutPoints.of_state(state)
         covariance = state.covariance if cuts is None else state.covariance + cuts.widening
         moments = (state.mean, covariance)
-        found = self._posterior(data, kernel, prior, moments, state.expected_scale, diagnostics, cuts)
-        return with_missed_agreement(found, data.pairs())
+        return self._posterior(data, kernel, prior, moments, state.expected_scale, diagnostics, cuts)
 
     def _counts_grades(self, data: Comparisons) -> bool:
         return self.grades == "ordered" and data.n_grades > 0
@@ -237,7 +256,6 @@ class GPPL:
             log.finish(converged=found.converged, message=Message.joined(*clauses)),
             Likelihood("probit", tie_rate=data.pairs().tie_rate()),
             prior_sd=found.expected_scale**-0.5,
-            source=None,
         )
 
     def _features(self, data: Comparisons) -> Floats | None:
@@ -246,16 +264,22 @@ class GPPL:
         used = self.kernel != "identity" and self.share != 0 and features is not None and features.size
         return features if used and features is not None and np.ptp(features, axis=0).any() else None
 
-    def _kernel(self, data: Comparisons, factors: PairFactors, scale: GammaPrior, log: FitLog) -> ItemKernel:
+    def _kernels(
+        self, data: Comparisons, factors: PairFactors, scale: GammaPrior, log: FitLog
+    ) -> tuple[list[ItemKernel], Floats]:
+        """Return the kernels to average over and their weights: the chosen one alone past MAX_EXACT_ITEMS, and by
+        minibatches, whose steps need not settle by every kernel."""
         features = self._features(data)
         if features is None or self.kernel == "identity":
-            return ItemKernel(None, data.n_items)
+            return [ItemKernel(None, data.n_items)], np.ones(1)
         tried, exact = kernel_candidates(self.share, self.length_scale), data.n_items <= self.n_inducing
-        if not exact:
-            tried = [one for one in tried if one[0] > 0]
         form: Form = self.kernel
         kernel = ItemKernel(features, data.n_items, form=form)
-        return choose_kernel(factors, kernel, tried, scale, log.step, exact=exact)
+        if exact and data.n_items <= MAX_EXACT_ITEMS and self.batch_size is None:
+            return weigh_kernels(factors, kernel, tried, scale, log.step)
+        if not exact:
+            tried = [one for one in tried if one[0] > 0]
+        return [choose_kernel(factors, kernel, tried, scale, log.step, exact=exact)], np.ones(1)
 
     def _n_steps(self, factors: PairFactors) -> int:
         choice = len(kernel_candidates(self.share, self.length_scale))
@@ -283,18 +307,19 @@ class GPPL:
         if prior.reach is not None:
             utilities = prior.reach @ mean
             spread = LowRankCovariance(prior.reach @ cholesky(covariance), prior.rest / inverse_scale)
-        source = None
-        if not kernel.is_identity and kernel.features is not None:
+        sources: tuple[FittedProcess, ...] = ()
+        if kernel.features is not None:
             settings = np.array([kernel.share, kernel.length, FORMS.index(kernel.form)])
             points = np.zeros((0, 0)) if prior.points is None else prior.points
-            source = FittedProcess(kernel.features, settings, points, mean, covariance, np.array(inverse_scale))
+            sources = (FittedProcess(kernel.features, settings, points, mean, covariance, np.array(inverse_scale)),)
         return GPPLPosterior(
             centre(utilities),
             spread,
             diagnostics,
             likelihood,
             prior_sd=inverse_scale**-0.5,
-            source=source,
+            sources=sources,
+            shares=np.ones(len(sources)),
         )
 
 
@@ -313,11 +338,14 @@ def _state_from_posterior(problem: PairwiseGP, start: Posterior) -> GPState:
     return problem.at(factors.expected_by(terms)[2], inverse_scale, mean)
 
 
-def _continue_progress(first: FitLog, progress: Progress | None) -> Callable[[int, int, float], bool | None] | None:
-    """Return the caller's progress callback, counting from the steps of choosing the kernel."""
+def _continue_progress(
+    before: list[FitLog], progress: Progress | None
+) -> Callable[[int, int, float], bool | None] | None:
+    """Return the caller's progress callback, counting on from the steps of these logs, up to the total."""
     if progress is None:
         return None
-    return lambda step, total, objective: progress(len(first.objective) + step, total, objective)
+    done = sum(len(log.objective) for log in before)
+    return lambda step, total, objective: progress(min(done + step, total), total, objective)
 
 
 def _scale_message(inverse_scale: float) -> Message:
