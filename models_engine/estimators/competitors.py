@@ -14,7 +14,6 @@ from models_engine.estimators.competitor_table import CompetitorTable
 from models_engine.estimators.settings import check_settings
 from models_engine.implied_pairs import PairTable
 from models_engine.inference.competitors.annotators import (
-    TASTE_SD,
     TasteSpread,
     expected_scores,
     taste_covariance,
@@ -242,14 +241,8 @@ def _attentive(
 ) -> Floats:
     left, right = table.competitor[pairs.left], table.competitor[pairs.right]
     unknown = found.covariance[left, left] + found.covariance[right, right] - 2 * found.covariance[left, right]
-    utilities = centre(found.mean[: table.n_competitors])
-    direction = utilities / max(float(np.linalg.norm(utilities)), 1e-12)
-    along = direction[left] - direction[right]
-    variance = 2 * expected.item_sd**2 + taste.mean_square * (2 - along**2) + unknown
-    spread = float(np.sqrt(taste.mean_square))
-    return attentive_shares(
-        pairs, expected.margin, variance, expected.cuts, along=along, along_sd=spread, taste_scale=TASTE_SD
-    )
+    variance = 2 * expected.item_sd**2 + 2 * taste.mean_square + unknown
+    return attentive_shares(pairs, expected.margin, variance, expected.cuts)
 
 
 def _blocks(left: Ints, right: Ints, contexts: Ints) -> Blocks | GraphBlocks:

@@ -13,7 +13,7 @@ from models_engine.inference.davidson.moments import average_answers
 from models_engine.inference.graded.moments import average_between
 from models_engine.linalg import sum_by_group
 
-__all__ = ["TASTE_SD", "TasteSpread", "expected_scores", "taste_covariance", "taste_spread"]
+__all__ = ["TasteSpread", "expected_scores", "taste_covariance", "taste_spread"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
