@@ -116,7 +116,7 @@ def test_the_step_is_near_the_full_fit_that_follows(fitted):
         *(newest.columns[c] for c in ("item_id", "utility", "sd", "n_comparisons")), strict=True
     ):
         assert utility == pytest.approx(full[item].utility, abs=0.15 * full[item].sd)
-        assert sd == pytest.approx(full[item].sd, rel=0.05)
+        assert sd == pytest.approx(full[item].sd, rel=0.15)
         assert n == full[item].n_comparisons
 
 

@@ -128,11 +128,33 @@ precision_of <- function(weights, prior_sd) {
   found
 }
 
+# --- What the log evidence has beyond its bound, pair by pair: log of the average of the likelihood over the Gaussian
+# --- that stands for it ------------------------------------------------------------------------------------------------
+
+evidence_above_bound <- function(variance) {
+  deviation <- sqrt(variance)
+  apart <- min(0.45, 1.2 / max(deviation))
+  nodes <- seq(-9, 9, length.out = 1 + 2 * ceiling(9 / apart))
+  share <- dnorm(nodes) / sum(dnorm(nodes))
+  nu <- ifelse(can_tie, log_nu, -Inf)
+  log_t <- matrix(sapply(nodes, function(at) {
+    z <- f[low] - f[high] + deviation * at
+    largest <- pmax(abs(z) / 2, nu)
+    all <- largest + log(exp(z / 2 - largest) + exp(-z / 2 - largest) + exp(nu - largest))
+    rowsum(wins * (z / 2 - all) - losses * (z / 2 + all) + ifelse(ties > 0, ties * (nu - all), 0), pair, reorder = FALSE)
+  }), ncol = length(nodes))
+  mean <- as.vector(log_t %*% share)
+  slope <- as.vector(log_t %*% (share * nodes))
+  bend <- as.vector(log_t %*% (share * (nodes^2 - 1)))
+  sum(log(exp(log_t - mean - slope %o% nodes - bend %o% (nodes^2 - 1) / 2) %*% share))
+}
+
 # --- Damped steps until nothing moves, from where the last fit ended --------------------------------------------------
 
 f <- numeric(n)
 log_nu <- if (has_tie) 0 else -Inf
 weights <- total / 4
+lacks <- 0  # of the log evidence at the last fit
 fit_at <- function(prior_sd) {
   converged <- FALSE
   for (iteration in 1:500) {
@@ -161,12 +183,14 @@ fit_at <- function(prior_sd) {
     if (moved < 1e-9) { converged <- TRUE; break }
   }
   if (!converged) cat(sprintf("Not converged after 500 steps; the last moved something by %.2g.\n", moved))
+  if (!is_mode) lacks <<- evidence_above_bound(variance)
   (sum(f^2) + sum(spreads)) / prior_sd^2 - n - log(prior_sd / 1.5)  # slope of the log evidence by log prior_sd
 }
 
 # --- The prior's standard deviation: the likeliest, and the average over nodes around it, a standard deviation of its
-# --- logarithm apart, by the trapezoidal rule where they end at the lowest; the log evidence is the integral of its
-# --- slopes, quadratic between nodes ------------------------------------------------------------------------------------
+# --- logarithm apart, by the trapezoidal rule where they end at the lowest; the bound of the log evidence is the integral
+# --- of its slopes, quadratic between nodes. Where answers agree more than such a scale explains the site fits again
+# --- with one of .75 at least, which is not repeated here ------------------------------------------------------------------------------------
 
 integral <- function(x, y) {  # over the first two of three points, of the quadratic through all
   bend <- ((y[3] - y[2]) / (x[3] - x[2]) - (y[2] - y[1]) / (x[2] - x[1])) / (x[3] - x[1])
@@ -175,7 +199,7 @@ integral <- function(x, y) {  # over the first two of three points, of the quadr
 if (is.na(prior_sd)) {
   slope_at <- function(position) fit_at(exp(position))
   highest <- log(6)  # the likeliest is at most this, which then stands for all
-  lowest <- log(0.75)  # and nothing is below this
+  lowest <- log(0.05)  # and nothing is below this
   central <- log(1.5)  # from where the search goes up or down
   mode <- if (slope_at(central) > 0) {
     if (slope_at(highest) > 0) highest else uniroot(slope_at, c(central, highest), tol = 1e-10)$root
@@ -183,10 +207,15 @@ if (is.na(prior_sd)) {
     if (slope_at(lowest) < 0) lowest else uniroot(slope_at, c(lowest, central), tol = 1e-10)$root
   }
   beside <- c(mode + 0.1, slope_at(mode + 0.1))
+  ahead <- list(f, lacks)
   at_mode <- c(mode, slope_at(mode))
+  lacked <- lacks
   deviation <- sqrt(0.1 / max(at_mode[2] - beside[2], 0.025))
   if (mode == lowest) deviation <- 1 / (1 / deviation + max(-at_mode[2], 0))
-  if (deviation > 0.2 && mode < highest) {  # else the mean at the likeliest stands
+  if (deviation <= 0.2 && mode > lowest && mode < highest) {
+    f <- f + deviation^2 * (ahead[[2]] - lacked) / 0.1 * (ahead[[1]] - f) / 0.1
+  }
+  if (deviation > 0.2 && mode < highest) {
     likeliest <- list(f, log_nu, weights)
     spacing <- if (mode - lowest < deviation) deviation / 2 else deviation
     below <- function(position) min(max((position - lowest) / spacing, 0), 1)
@@ -199,15 +228,17 @@ if (is.na(prior_sd)) {
       last <- at_mode
       before <- beside
       density <- 0
+      beyond <- 0
       for (number in 1:12) {
         apart <- if (way > 0) 1 else below(last[1])
         if (apart < 1e-6) break
         step <- way * spacing * apart
         bend <- (last[2] - before[2]) / (last[1] - before[1])
-        if (density + step * last[2] + step^2 * bend / 2 < -6) break
+        if (density + beyond + step * last[2] + step^2 * bend / 2 < -6) break
         node <- c(last[1] + step, slope_at(last[1] + step))
         density <- density + integral(c(last[1], node[1], before[1]), c(last[2], node[2], before[2]))
-        weight <- exp(density) * (if (way > 0) 1 else (apart + below(node[1])) / 2)
+        beyond <- lacks - lacked
+        weight <- exp(density + beyond) * (if (way > 0) 1 else (apart + below(node[1])) / 2)
         sum_of_weights <- sum_of_weights + weight
         sum_of_f <- sum_of_f + weight * f
         if (number == 1) beside <- node
