@@ -318,7 +318,7 @@ def test_the_r_script_agrees_at_the_highest_scale(tmp_path):
 @pytest.mark.process
 @pytest.mark.parametrize(("apart", "n_labels"), [(0.0, 40), (0.0, 2_000), (1.6, 60), (1.3, 200)])
 def test_the_r_script_agrees_where_items_are_as_alike_as_the_lowest_scale_or_nearly(tmp_path, apart, n_labels):
-    """At the lowest scale with and without an average over what is above, and not far above it."""
+    """At a scale of which little is known but that it is small, and above it."""
     rng, n = np.random.default_rng(2), 12
     sets = np.array([rng.choice(n, 2, replace=False) for _ in range(n_labels)])
     seen = np.linspace(-apart, apart, n)[sets] + rng.gumbel(size=sets.shape)
