@@ -13,13 +13,13 @@ from uuid import UUID
 from django.db import connection
 from django.db.models import QuerySet
 
+from annotate.core.chunks import chunks
 from annotate.core.errors import AnnotatorErased, ItemsDeleted
 from annotate.core.statements import Given, Statement
 from annotate.core.transactions import write_transaction
 from annotate.models import Annotator, Item, Project
 
 Result = TypeVar("Result")
-CHUNK = 1000  # databases limit the parameters of one query
 
 
 def lock_project(project_id: UUID) -> Project:
@@ -51,10 +51,7 @@ def lock_item(item: Item) -> None:
 def check_items_there(project: Project, items: Collection[int]) -> None:
     """Raise ItemsDeleted unless the project has all of these; call while it is locked, before rows that name them."""
     wanted = list(set(items))
-    found = sum(
-        Item.objects.filter(project=project, pk__in=wanted[start : start + CHUNK]).count()
-        for start in range(0, len(wanted), CHUNK)
-    )
+    found = sum(Item.objects.filter(project=project, pk__in=chunk).count() for chunk in chunks(wanted))
     if found < len(wanted):
         raise ItemsDeleted
 

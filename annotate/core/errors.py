@@ -276,6 +276,7 @@ class UserErrorMiddleware:
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         if isinstance(exception, ObjectDoesNotExist):
+            logger.warning("A row that was looked for is not there.", exc_info=exception)  # or a mistake of ours
             raise Http404 from exception
         if is_broken_reference(exception):
             exception = ChangedMeanwhile()

@@ -1,10 +1,11 @@
 """Writing many items at once: adding and removing tags, naming their competitor, retiring, bringing back."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 from annotate.audit import record_event
+from annotate.core.chunks import chunks
 from annotate.core.transactions import write_transaction
 from annotate.items.actions import note_competitors, request_fit_if_labelled
 from annotate.labelling.assignment import release_held_with
@@ -12,7 +13,6 @@ from annotate.labelling.plan.actions import draw_plan
 from annotate.locks import lock_project
 from annotate.models import EventVerb, Item, Project, Tag, User
 
-CHUNK = 500  # databases limit the parameters of one query
 TOLD = 100  # items that the history names by their keys
 
 
@@ -101,8 +101,3 @@ def note_items(
     if items:
         keys = list(project.items.filter(pk__in=items[:TOLD]).order_by("pk").values_list("key", flat=True))
         record_event(project, actor, verb, now, items=len(items), keys=keys, **details)
-
-
-def chunks(items: list[int]) -> Iterator[list[int]]:
-    for start in range(0, len(items), CHUNK):
-        yield items[start : start + CHUNK]

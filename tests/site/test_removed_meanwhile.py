@@ -103,7 +103,7 @@ def test_a_webhook_removed_meanwhile_is_neither_changed_nor_tested(project, alic
     assert list(project.events.values_list("verb", flat=True)) == ["webhook removed"]
 
 
-def test_a_page_of_what_was_deleted_meanwhile_is_not_found(project, alice):
+def test_a_page_of_what_was_deleted_meanwhile_is_not_found_and_logged(project, alice, caplog):
     meanwhile = Once("SELECT", '"annotate_project"."id" = ', lambda: delete_project(project=project))
     client = signed_in(alice)
     client.raise_request_exception = False
@@ -111,6 +111,7 @@ def test_a_page_of_what_was_deleted_meanwhile_is_not_found(project, alice):
         answer = client.post(reverse("project-delete", args=[project.pk]), {"name": project.name})
     assert meanwhile.done
     assert answer.status_code == 404
+    assert "DoesNotExist" in caplog.text, "a mistake of ours would look the same"
 
 
 def test_a_link_made_while_links_are_downloaded_leaves_the_table_whole(project, alice):

@@ -28,9 +28,7 @@ LOWEST_SD = 0.05  # a learned scale is at least this, at which most pairs of ite
 # first hardly above the last.
 AGREED_SD = CENTRAL_SD / 2
 WIDE_SD = 2 * CENTRAL_SD  # a maximum above it may have another at AGREED_SD or below
-WELL_KNOWN = (
-    0.1  # share of the prior's variance that is left open, below which that at AGREED_SD or below is the only one
-)
+WELL_KNOWN = 0.1  # share of the prior's variance left open, below which one at AGREED_SD or below is the only one
 SCALE_STEPS = 30
 MAX_STEP = 0.7  # of log prior_sd
 SCALE_TOLERANCE = 1e-5  # of log prior_sd
@@ -50,7 +48,7 @@ class VariationalFits:
     """
 
     def __init__(
-        self, problem: Problem, start: VariationalGaussian, tolerance: float, log: FitLog, lowest: float = LOWEST_SD
+        self, problem: Problem, start: VariationalGaussian, tolerance: float, log: FitLog, lowest: float
     ) -> None:
         self.problem, self.nearest, self.tolerance, self.log = problem, start, tolerance, log
         self.lowest = lowest
@@ -125,7 +123,7 @@ class VariationalFits:
     def mix_over_scales(self, sd: float) -> Mixed | None:
         """Return the moments of x over scales, of which sd is the likeliest; see mix_over_scales. None where sd is
         HIGHEST_SD, which then stands for all, or where there are none, which counts as not converged. None is below
-        AGREED_SD.
+        `lowest`.
 
         The fit is at sd before and after. The others begin with it alone, so that they end alike, whatever the start.
         """

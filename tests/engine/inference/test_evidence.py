@@ -21,7 +21,7 @@ def bound_and_evidence(data: Comparisons, sd: float, **settings: object) -> tupl
 
 @pytest.mark.parametrize("sd", [0.1, 0.75, 1.5, 3.0, 6.0])
 def test_of_pairs_that_share_no_item_it_is_exact(sd):
-    """Ten answers to ten pairs, each half at any scale: their bound falls by a tenth of e-fold from sd 1.5 to 3."""
+    """Ten pairs with one answer each, of probability 1/2 at any scale: their bound falls by .2 from sd 1.5 to 3."""
     left = np.arange(0, 20, 2)
     bound, evidence = bound_and_evidence(Comparisons.from_pairs(left, left + 1, np.ones(10), n_items=20), sd)
     assert evidence == pytest.approx(10 * np.log(0.5), abs=1e-5)

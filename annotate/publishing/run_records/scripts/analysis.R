@@ -131,7 +131,7 @@ precision_of <- function(weights, prior_sd) {
 # --- What the log evidence has beyond its bound, pair by pair: log of the average of the likelihood over the Gaussian
 # --- that stands for it ------------------------------------------------------------------------------------------------
 
-evidence_above_bound <- function(variance) {
+evidence_above_bound <- function() {  # of the last fit
   deviation <- sqrt(variance)
   apart <- min(0.45, 1.2 / max(deviation))
   nodes <- seq(-9, 9, length.out = 1 + 2 * ceiling(9 / apart))
@@ -154,13 +154,13 @@ evidence_above_bound <- function(variance) {
 f <- numeric(n)
 log_nu <- if (has_tie) 0 else -Inf
 weights <- total / 4
-lacks <- 0  # of the log evidence at the last fit
+variance <- numeric(length(low))  # of margins, by the last fit
 fit_at <- function(prior_sd) {
   converged <- FALSE
   for (iteration in 1:500) {
     covariance <- chol2inv(chol(precision_of(weights, prior_sd)))
     spreads <- diag(covariance)
-    variance <- if (is_mode) numeric(length(low)) else
+    if (!is_mode) variance <<-
       pmax(spreads[low] + spreads[high] - 2 * covariance[cbind(low, high)], 0)
     if (!is_mode) widen(variance)
     a <- averaged(f[low] - f[high], variance, ifelse(can_tie, log_nu, -Inf))
@@ -183,14 +183,13 @@ fit_at <- function(prior_sd) {
     if (moved < 1e-9) { converged <- TRUE; break }
   }
   if (!converged) cat(sprintf("Not converged after 500 steps; the last moved something by %.2g.\n", moved))
-  if (!is_mode) lacks <<- evidence_above_bound(variance)
   (sum(f^2) + sum(spreads)) / prior_sd^2 - n - log(prior_sd / 1.5)  # slope of the log evidence by log prior_sd
 }
 
 # --- The prior's standard deviation: the likeliest, and the average over nodes around it, a standard deviation of its
 # --- logarithm apart, by the trapezoidal rule where they end at the lowest; the bound of the log evidence is the integral
 # --- of its slopes, quadratic between nodes. Where answers agree more than such a scale explains the site fits again
-# --- with one of .75 at least, which is not repeated here ------------------------------------------------------------------------------------
+# --- with one of .75 at least, which is not repeated here ------------------------------------------------------------
 
 integral <- function(x, y) {  # over the first two of three points, of the quadratic through all
   bend <- ((y[3] - y[2]) / (x[3] - x[2]) - (y[2] - y[1]) / (x[2] - x[1])) / (x[3] - x[1])
@@ -207,9 +206,9 @@ if (is.na(prior_sd)) {
     if (slope_at(lowest) < 0) lowest else uniroot(slope_at, c(lowest, central), tol = 1e-10)$root
   }
   beside <- c(mode + 0.1, slope_at(mode + 0.1))
-  ahead <- list(f, lacks)
+  ahead <- list(f, evidence_above_bound())
   at_mode <- c(mode, slope_at(mode))
-  lacked <- lacks
+  lacked <- evidence_above_bound()
   deviation <- sqrt(0.1 / max(at_mode[2] - beside[2], 0.025))
   if (mode == lowest) deviation <- 1 / (1 / deviation + max(-at_mode[2], 0))
   if (deviation <= 0.2 && mode > lowest && mode < highest) {
@@ -237,7 +236,7 @@ if (is.na(prior_sd)) {
         if (density + beyond + step * last[2] + step^2 * bend / 2 < -6) break
         node <- c(last[1] + step, slope_at(last[1] + step))
         density <- density + integral(c(last[1], node[1], before[1]), c(last[2], node[2], before[2]))
-        beyond <- lacks - lacked
+        beyond <- evidence_above_bound() - lacked
         weight <- exp(density + beyond) * (if (way > 0) 1 else (apart + below(node[1])) / 2)
         sum_of_weights <- sum_of_weights + weight
         sum_of_f <- sum_of_f + weight * f
